@@ -20,7 +20,7 @@
 #   PLUMBLINE_OUT          folder of junit.xml, summary.md, failures/ (default: out/plumbline)
 #   PLUMBLINE_TOKEN        token that may write comments; without it there is no comment. Kernels do
 #                          not inherit it, but they run as the job's user, who can read the
-#                          environment of this script: pass it to `comment`, not to `run`
+#                          environment of this script: pass the token to `comment`, not to `run`
 # Exit codes: those of `plumbline run` or, for a night, `plumbline night close`; 3 after a signal.
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # Unset before any process starts: only ci/comment.py gets the token.
@@ -175,7 +175,7 @@ say_incomplete() {
     echo "## plumbline: Incomplete: $1$([[ -n "$before" ]] || echo ", no case was reported")"
     echo
     echo "Nothing is known of this commit: an earlier verdict does not hold for it. Next: read" \
-      "the log of the job (exit code 137 is mostly memory that ran out), then run the job again."
+      "the log of the job (exit code 137: memory probably ran out), then run the job again."
     [[ -z "$before" ]] || printf '\n%s\n' "$before"
   } >"$out/summary.md"
 }

@@ -20,7 +20,7 @@ NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 # benchmark to divide by (same field) or None, and the limit; None: no limit.
 DGEMM = "two_dgemms/4096"
 ROWS = [
-    ("a small case, called three times, judged and stored, of 10,000 by `plumbline run -j2`", "ms",
+    ("one of 10,000 small cases of `plumbline run -j2`: called three times, judged, stored", "ms",
      "small_cases", "ms_per_case", None, 1),
     ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None,
      None),
@@ -32,8 +32,8 @@ ROWS = [
     ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "",
      "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
-    # Half the ratio of commit 23c7e87, which took 112 ms when this took 39.5 ms (9.4 times
-    # cpu/flash).
+    # Half the ratio at commit 23c7e87, whose kernel took 112 ms. The kernel took 39.5 ms, 9.4 times
+    # cpu/flash, when the limit was set.
     ("emulated `prefill_mma` over `cpu/flash`, processor time", "", "forward/emulated_prefill_mma",
      "cpu_time", "forward/cpu_flash", 13),
     ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly",

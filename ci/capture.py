@@ -176,15 +176,16 @@ def padding_of(token_mask):
         if all(bool(token_mask[b, first[b]:first[b] + lengths[b]].all())
                for b in range(len(lengths))):
             return lengths, side
-    fail("the tokenizer pads on neither side of the text", "let --padding say which")
+    fail("the tokenizer pads neither left nor right of the text", "choose --padding left or right")
 
 
 def band_of(visible):
-    """Returns mask and window in a suite's terms for one sample's valid part [s, s]; None if no
-    such terms describe it."""
+    """Returns the largest (left, right) distance from a query to a visible key in one sample's
+    valid part [s, s]; None if the mask is not a band."""
     import torch
-    rows = visible.shape[0]
-    index = torch.arange(rows)
+    if not visible.any():
+        return None
+    index = torch.arange(visible.shape[0])
     distance = index[None, :] - index[:, None]  # key - query
     right, left = int(distance[visible].max()), int(-distance[visible].min())
     if not torch.equal(visible, (distance <= right) & (distance >= -left)):
@@ -249,7 +250,7 @@ def write_layer(path, call, question, lengths, side, origin):
     worst, allowed = deviation_from_fp64(call)
     if not worst <= allowed:
         fail(f"{path.name}: `out` is {worst:.3g} away from attention in fp64, more than "
-             f"rounding does",
+             f"rounding explains",
              "the layer does something to its scores that plumbline does not know: choose "
              "other --layers")
     metadata = {"layout": "padded_bshd", "padding": side, "mask": mask, "scale": repr(call.scale),

@@ -9,7 +9,8 @@
   ci/check_prose.py --tree FOLDER        shares of another checkout; no baseline
 
 Rules C* read comments, N1 identifiers, T1 names of tests, G1 subjects of commits after `since` in
-the baseline file, P1 and P2 pages. `prose: ok` in a comment exempts it; there are at most 30.
+the baseline file. Pages have limits of words and of words per sentence. `prose: ok` in a comment
+exempts it; there are at most 30 such comments.
 """
 import argparse
 import collections
@@ -70,7 +71,7 @@ TEST_NAME = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Marks for tools and ends of scopes.
 NO_PROSE = re.compile(r"(?:namespace\b.*|NOLINT.*|\W*)$", re.DOTALL)
-# Tests whose files are records of a time, and inputs that tests read as they are.
+# Not checked: files of a release, records of measurements, and inputs of tests and runs.
 NOT_OURS = re.compile(r"^tests/provider/first_release/|^evidence/.*\.md$|^tests/.*\.toml$|^cases/")
 
 

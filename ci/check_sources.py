@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "ci"))
 import check_prose as prose  # noqa: E402
 import named_headers  # noqa: E402
 
-# The header of CONTRIBUTING.md's table of harness/ folders, from bottom to top.
+# The header of the table of folders in CONTRIBUTING.md, whose first row is the lowest layer.
 FOLDER_TABLE = "| folder | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
@@ -174,7 +174,7 @@ def check(path):
     if len(lines) > limit:
         errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
     if not lines or not lines[0].startswith(("// ", "/* ")):
-        errors.append((1, "the first line says what the file is for: a comment"))
+        errors.append((1, "the first line must be a comment that describes the file"))
     golden = None  # the end of the current raw string: expected output may be as long as it is
     for number, line in enumerate(lines, 1):
         begins = None if golden else re.search(r'R"(\w*)\((?!.*\)\1")', line)
@@ -186,7 +186,7 @@ def check(path):
         if len(line) > LINE_LIMIT and not within and has_line_limit(path):
             errors.append((number, f"{len(line)} columns, more than {LINE_LIMIT}"))
         if re.search(r"\b(TODO|FIXME|XXX)\b", line):
-            errors.append((number, "an open place: track it in an issue"))
+            errors.append((number, "an open task: track it in an issue"))
         match = INCLUDE.match(line)
         if match and (error := include_error(path, match.group(1))):
             errors.append((number, f'"{match.group(1)}": {error}'))
@@ -269,7 +269,7 @@ def typed_json_keys(paths):
     count = sum(len(JSON_KEY.findall(text)) for text in texts
                 if re.search(r"\bJson\b|nlohmann", text))
     if count > JSON_KEYS:
-        yield (pathlib.Path("harness"), 1, f"{count} keys of JSON are typed, more than "
+        yield (pathlib.Path("harness"), 1, f"{count} JSON keys are literals, more than "
                f"{JSON_KEYS}: take them from the names of members (harness/base/json_fields.h)")
 
 

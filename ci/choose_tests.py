@@ -144,7 +144,7 @@ def describe_others(others):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--preset", required=True, help="whose build it is")
+    parser.add_argument("--preset", required=True, help="preset whose build is used")
     parser.add_argument("--since", default="HEAD", help="a commit (default: HEAD)")
     parser.add_argument("--list", action="store_true", help="print the choice alone")
     arguments = parser.parse_args()

@@ -106,12 +106,12 @@ def shortened(summary):
     if sum(line.startswith("```") for line in kept.splitlines()) % 2:
         kept += "\n```"
     kept += "\n</details>" * (kept.count("<details>") - kept.count("</details>"))
-    return kept + "\n\nThe rest stands in the summary of the job.\n"
+    return kept + "\n\nThe rest is in the summary of the job.\n"
 
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("ci/comment.py: needs one file, the summary (see its first lines)")
+        sys.exit("ci/comment.py: name one file, the summary: ci/comment.py SUMMARY.md")
     summary = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
     try:
         service = gitlab() if os.environ.get("CI_MERGE_REQUEST_IID") else github()

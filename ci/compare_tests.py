@@ -5,9 +5,9 @@
   ci/compare_tests.py /tmp/old.txt build/ci.txt weekly.txt --renamed /tmp/renamed.txt
 
 A list is what `ctest -N` or `ctest --show-only=json-v1` prints. A line of the list of renames is
-"OLD NAME -> NEW NAME", also of all instances of a Suite.Name; lines that begin with # are comments.
-tests/renamed.txt is the list of this repository. Exit code 1: a test is missing; 2: a file is not
-in one of these formats.
+"OLD NAME -> NEW NAME". A Suite.Name stands for all its instances. Lines that begin with # are
+comments. tests/renamed.txt is the list of this repository. Exit code 1: a test is missing; 2: a
+file is not in one of these formats.
 """
 import argparse
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a container image of plumbline (OCI) with buildah, from a Debian 12 root by mmdebstrap and
 # both wheels. The entry point is `plumbline`, and the user is not root.
-#   ci/container.sh [--wheel FILE] [--out FILE] [--root TAR]
+#   ci/container.sh [--wheel FILE | --prefix DIR] [--out FILE] [--root TAR]
 #   --wheel FILE   plumbline_attention-….whl of ci/wheel.sh (default: the newest in dist/);
 #                  plumbline_attention_harness-….whl is next to it
 #   --prefix DIR   instead of a wheel: an installation by `cmake --install BUILD --strip --prefix

@@ -96,7 +96,7 @@ for target in "${targets[@]}"; do
     findings+=("\"$target: ${what:-exit code $status}\"")
     grep -aE '^(==[0-9]+==|terminate|  what)|ERROR|SUMMARY|runtime error|Test unit written' \
       "$log" | tail -8 >&2 || true
-    echo "ci/fuzz.sh: $target failed; $log has all of it" >&2
+    echo "ci/fuzz.sh: $target failed; $log has the whole output" >&2
   fi
 done
 joined() { local IFS=,; echo "$*"; }

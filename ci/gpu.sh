@@ -9,8 +9,8 @@
 #                               off at the deadline. The limits of steps grow with it
 #   --only STEP...              runs only these steps, even if they have results; --only list prints
 #                               the steps
-#   --again                     also runs steps with a result for this GPU, commit and --quick in
-#                               --out
+#   --again                     also runs steps that have a result in --out for the same GPU, commit
+#                               and --quick
 #   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
 #   --history FILE              merges the runs into this database at the end (plumbline merge)
 #   --quick                     only checks that steps run: no random MMAs, a 64th of the operands
@@ -18,8 +18,8 @@
 #                               sanitizer or nightly suite
 #   --no-build [--build DIR]    uses an earlier build (default: build/dev), and so needs no compiler
 #                               on this machine
-#   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz
-#                               or .tar.gz); needs no GPU
+#   --pack FILE [--arch 90a]... builds, and packs into FILE (.tar.xz or .tar.gz) what this script
+#                               needs on a machine with a GPU; needs no GPU itself
 # Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 a program is missing
 # or --history was not extended, 4 no GPU, 5 none failed, but some were cut off or not run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
@@ -95,7 +95,7 @@ build_all() {
   build --target "${names[@]}"
 }
 # Prints the libraries that the dynamic linker loads for a program, or for a library in the worker.
-# Not by ldd, which may be missing and takes the linker's folder for that of a library.
+# Does not use ldd, which may be missing and mistakes the linker's folder for that of a library.
 loads() {
   case "$1" in
     *.so) LD_TRACE_LOADED_OBJECTS=1 LD_PRELOAD="./$1" ./bin/plumbline-worker 2>&1 ;;
@@ -127,7 +127,7 @@ check_programs() {
 # ---- The GPU ----
 
 no_gpu() {
-  end_with 4 "there is no GPU here ($*): this script passes with one only. Without one" \
+  end_with 4 "there is no GPU here ($*), and this script needs one. Without a GPU," \
     "ci/check.sh checks the same kernels on the emulator"
 }
 # Called before a build that takes minutes. harness/provider/client/default_providers.cc uses the
@@ -143,7 +143,7 @@ smi() {
   nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1
 }
 # Sets gpu, arch, driver, toolkit and bus from the CUDA runtime, or from nvidia-smi if the build
-# lacks our program for it.
+# lacks tests/gpu/hardware_speed.
 identify_gpu() {
   local facts code=0 version asks_cuda="$build/tests/gpu/hardware_speed"
   if [[ -e "$asks_cuda" ]]; then
@@ -154,8 +154,8 @@ identify_gpu() {
   else
     gpu="$(smi name)" && version="$(smi compute_cap)" && bus="$(smi pci.bus_id)" || true
     [[ -n "${gpu:-}" && -n "${version:-}" ]] ||
-      no_gpu "nvidia-smi names none, and the build has no" \
-        "tests/gpu/hardware_speed that would ask CUDA"
+      no_gpu "nvidia-smi lists none, and the build lacks" \
+        "tests/gpu/hardware_speed, which queries CUDA"
     arch="sm_${version//./}" toolkit=unknown driver=unknown
   fi
   version="$(smi driver_version)" && [[ -n "$version" ]] && driver="$version"

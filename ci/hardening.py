@@ -52,7 +52,7 @@ def check_row(kind, row, where):
     fields = KINDS[kind]
     if set(row) != set(fields):
         wrong = ", ".join(sorted(set(row) ^ set(fields)))
-        raise Refused(f"{where}: [[{kind}]] has {', '.join(fields)}; wrong: {wrong}")
+        raise Refused(f"{where}: [[{kind}]] needs {', '.join(fields)}; missing or wrong: {wrong}")
     for name, value in row.items():
         # bool is an int in Python
         if type(value) is not fields[name]:
@@ -106,8 +106,8 @@ def append(path, kind, row):
 
 
 def tested_commit():
-    """Returns the newest commit that changed more than RESULTS, so that results that were committed
-    leave it as it was; with a suffix if the tree differs from it."""
+    """Returns the newest commit that changed files other than RESULTS, so that committed results do
+    not count as a new one. Adds a suffix if the tree differs from it."""
     def git(*words):
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True,
                               check=True).stdout.strip()

@@ -39,7 +39,7 @@ reason = "something to serve"
 kernels = ["cpu/flash"]
 set = { heads_q = 1, heads_kv = 1, head_dim = 64, seq = 16, dtype = "fp16" }
 """
-# A mark in every request that no answer may contain.
+# Text in the requests, which no answer may contain.
 MARK = "hostile-mark"
 PATHS = ["/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd",
          "/./../proc/self/environ", "/..\\..\\etc\\passwd", "/api/../../x", "/index.html",
@@ -163,7 +163,7 @@ def wrong_with(kind, answer):
         return f"no HTTP: {answer[:60]!r}"
     status, (head, _, body) = int(found.group(1)), answer.partition(b"\r\n\r\n")
     if MARK.encode() in answer or b"root:" in body or b"evil.example" in answer:
-        return f"repeats what it was told: {answer[:200]!r}"
+        return f"repeats the request or a file: {answer[:200]!r}"
     if 200 <= status < 400:
         if kind not in CAN_BE_HONEST:
             return f"answered with {status}"
@@ -187,7 +187,7 @@ class Server:
             [program, "serve", "--port", "0", "--db", "r.db"], cwd=folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
-        line = self.process.stdout.readline() if ready else "it says nothing for 60 s"
+        line = self.process.stdout.readline() if ready else "no output within 60 s"
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
         if not found:
             self.process.kill()
@@ -212,7 +212,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            return f"the server goes on {PATIENCE_S} s after SIGTERM"
+            return f"the server still runs {PATIENCE_S} s after SIGTERM"
         return "" if code == 0 else f"the server ended with {code} after SIGTERM"
 
 
@@ -252,7 +252,7 @@ def run_all(arguments, folder):
     server = Server(arguments.program, folder)
     try:
         honest = Requests(server.port, random.Random(0)).get("/api/report")
-        if not ask(server.port, honest).startswith(b"HTTP/1.1 200 "):
+        if not (ask(server.port, honest) or b"").startswith(b"HTTP/1.1 200 "):
             raise CannotServe("plumbline serve does not answer an honest request")
         before = server.descriptors()
         sent, findings = attack(server, arguments.count, arguments.seed)
@@ -274,7 +274,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, help="of the requests; printed")
+    parser.add_argument("--seed", type=int,
+                        help="seed of the random requests (default: drawn and printed)")
     return hardening.parse_attack(parser)
 
 

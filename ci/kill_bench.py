@@ -1,4 +1,4 @@
-"""Shared by ci/kills.py: makes databases to kill commands on, kills a command and compares two
+"""For ci/kills.py: makes the databases that its commands work on, kills a command and compares two
 databases."""
 import os
 import pathlib
@@ -117,7 +117,7 @@ def send(pids, number):
 
 def wait_for_orphans():
     """Kills and returns the descendants that do not end by themselves. A process that loses its
-    parent becomes our child: see main()."""
+    parent becomes our child: see main() of ci/kills.py."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -14,7 +14,7 @@ its processes. Afterwards
     times);
   - there is no stray file next to the database, in TMPDIR or in /dev/shm;
   - none of its processes is alive 5 s later.
-Prints a line per command: kills; kills amid the work (it had opened a file of the test); kills
+Prints a line per command: kills; kills amid the work (a file of the test was open); kills
 that lost something, left a file or left a process. Each finding names its seed.
 Exit codes: 0 nothing found, 1 something found, 2 usage, 3 the commands cannot be run here.
 """
@@ -105,14 +105,14 @@ class Command:
         now = self.state()
         self.file = kept
         if now not in (self.before, self.after):
-            return f"neither before nor after: {difference(now, self.after)}"
+            return f"neither as before the command nor as after it: {difference(now, self.after)}"
         return ""
 
     def finish(self):
         """Calls the command again and returns what is wrong; "" if nothing is."""
         code, text = self.bench.call(self.words, self.bench.work)
         if code != self.code:
-            return f"again ends with {code} instead of {self.code}: {text[-300:]}"
+            return f"rerun ends with {code} instead of {self.code}: {text[-300:]}"
         return difference(self.state(), self.after)
 
     def left(self, is_finished):
@@ -158,7 +158,7 @@ class Run(Command):
         if unfinished or len(query(self.file, "SELECT 1 FROM run")) == 1:
             code, text = self.bench.call(words + ["--resume"] * unfinished, self.bench.work)
             if code != 0:
-                return f"{'--resume' if unfinished else 'again'} ends with {code}: {text[-300:]}"
+                return f"{'--resume' if unfinished else 'rerun'} ends with {code}: {text[-300:]}"
         if gone := self.stored - set(query(self.file, "SELECT * FROM outcome")):
             return f"{len(gone)} outcomes are gone or changed after --resume"
         return difference(self.state(), self.bench.expected_run)
@@ -199,7 +199,7 @@ class Written(Command):
     def finish(self):
         code, text = self.bench.call(self.words, self.bench.work)
         if code != self.code:
-            return f"again ends with {code}: {text[-300:]}"
+            return f"rerun ends with {code}: {text[-300:]}"
         return self.partial(self.state())
 
 
@@ -283,8 +283,9 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5, help="kills of each command")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="COMMAND",
-                        help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--seed", type=int, help="of the moments; printed")
+                        help=f"commands among {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--seed", type=int,
+                        help="seed of the random moments (default: drawn and printed)")
     return hardening.parse_attack(parser)
 
 

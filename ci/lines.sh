@@ -35,5 +35,5 @@ if (($#)); then
   git archive "$1" | tar -x -C "$copy/then" ||
     end_with 2 "git has no commit $1; next: git log, or git fetch"
   then="$(count "$copy/then")"
-  echo "$then lines of code in $1: $((now - then))"
+  echo "$then lines of code in $1, difference $((now - then))"
 fi

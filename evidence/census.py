@@ -26,11 +26,11 @@ examples:
   evidence/census.py --counts --nvcc  the same of nvcc's PTX (Licences in docs/emulator.md)
   evidence/census.py --flash-attention all --flashinfer all  every instance that CMake knows
 
-exit codes: 0 at least 99.9 % of each family translate (with --counts: and FFMA and FADD are as
-many); 1 not so; 2 wrong command line, or something could not be compiled.
+exit codes: 0 at least 99.9 % of each family translate (with --counts, also nothing differs);
+1 otherwise; 2 wrong command line, or something could not be compiled.
 """
 ENOUGH = 0.999
-# Files that CMake compiles in addition to a default build: one of each kind.
+# Instances that CMake compiles instead of the default ones: one of each kind.
 FLASH_ATTENTION = ";".join([
     "fwd_hdim64_bf16_causal", "fwd_hdim64_bf16", "fwd_hdim128_bf16_causal", "fwd_hdim128_bf16",
     "fwd_split_hdim64_bf16", "fwd_split_hdim128_bf16"])
@@ -66,7 +66,7 @@ def step(command, **how):
     print("+ " + " ".join(str(word) for word in command), file=sys.stderr, flush=True)
     if subprocess.run(command, cwd=ROOT, stdout=sys.stderr, **how).returncode:
         raise ptxas_counts.Missing(f"{command[0]} failed; remedy: ci/setup.sh --providers --python "
-                                   "installs what is compiled here and compiles it")
+                                   "installs the compilers and the kernels' sources")
 
 
 def native_ptx(arguments, families):
@@ -148,13 +148,13 @@ def main():
                         help=f"one of {', '.join(words)}; may be repeated (all)")
     parser.add_argument("--counts", action="store_true",
                         help="compare with ptxas's machine code, as evidence/ptxas_counts.py does")
-    parser.add_argument("--arch", default="sm_80", help="what ptxas makes code for (sm_80)")
+    parser.add_argument("--arch", default="sm_80", help="architecture of ptxas's code (sm_80)")
     parser.add_argument("--nvcc", action="store_true",
                         help="PTX by nvcc instead of clang; Triton's kernels are left out")
     parser.add_argument("--flash-attention", default=FLASH_ATTENTION, metavar="FILES",
-                        help="as CMake's PLUMBLINE_FLASH_ATTENTION_FILES has them")
+                        help="instances, as in CMake's PLUMBLINE_FLASH_ATTENTION_FILES")
     parser.add_argument("--flashinfer", default=FLASHINFER, metavar="INSTANCES",
-                        help="as CMake's PLUMBLINE_FLASHINFER_INSTANCES has them")
+                        help="instances, as in CMake's PLUMBLINE_FLASHINFER_INSTANCES")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "census",
                         help="the build folder, which keeps the PTX (build/census)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(),
@@ -169,7 +169,8 @@ def main():
             paths += triton_ptx(arguments, families)
         for word in sorted(families - {family_of(path) for path in paths}):
             raise ptxas_counts.Missing(f"no file of {word} is compiled here; remedy: ci/setup.sh "
-                                       "--providers, or name an instance of it")
+                                       "--providers, or name an instance of this family with "
+                                       "--flash-attention or --flashinfer")
         good = print_census(tool, paths)
         if arguments.counts:
             print()

@@ -52,9 +52,9 @@ def main():
     parser.add_argument("night", type=pathlib.Path)
     parser.add_argument("--plumbline", default="plumbline")
     parser.add_argument("--architectures", type=int, default=6)
-    parser.add_argument("--cases", type=int, default=100_000, help="a night and architecture")
+    parser.add_argument("--cases", type=int, default=100_000, help="per night and architecture")
     parser.add_argument("--gpus", type=int, default=100)
-    parser.add_argument("--nights", type=int, default=60, help="that SQLite keeps")
+    parser.add_argument("--nights", type=int, default=60, help="number of nights that SQLite keeps")
     options = parser.parse_args()
     if not options.night.is_file():
         print(f"{options.night}: there is no such file\n  remedy: plumbline run cases/nightly.toml "
@@ -100,10 +100,10 @@ def main():
         else:
             rows.append(("Parquet", "not measured", "", "needs pyarrow: ci/setup.sh --python"))
         measuring = wall_ms / 1e3
-        rows.append(("measuring, of one process", duration(measuring),
+        rows.append(("measuring, one process", duration(measuring),
                      duration(measuring * factor), "sum of wall_ms"))
         rows.append((f"measuring, on {options.gpus} GPUs", "",
-                     duration(measuring * factor / options.gpus), "that, divided"))
+                     duration(measuring * factor / options.gpus), "the same, divided by GPUs"))
     print(f"{count} outcomes measured; {options.architectures} architectures x {options.cases:,} "
           f"cases = {outcomes:,} a night")
     print(f"{'':28} {'measured':>13} {'the fleet':>13}  by")

@@ -13,7 +13,7 @@ Otava analyses each series as a nightly job would: after night 1, 3, 7 and 14 of
 nights so far. A step counts as found if Otava names a change point within 3 nights of the true one.
 In a series without a step, each change point that it names after the last night is a false alert.
 Otava cannot measure again in fresh processes; the gate's columns come from the same program, with
-fresh processes. Exit code 0: see the table for the result.
+fresh processes. The exit code does not depend on the result.
 """
 import argparse
 import importlib.metadata
@@ -89,7 +89,8 @@ def main():
                         default=ROOT / "build/host/tests/timing/plumbline_gate_simulation")
     parser.add_argument("--series", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--otava", type=pathlib.Path, help="an environment that has or gets Otava")
+    parser.add_argument("--otava", type=pathlib.Path,
+                        help="folder of the environment with Otava, made if missing")
     parser.add_argument("--keep", type=pathlib.Path, help="where the series are kept")
     parser.add_argument("--count", type=pathlib.Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -115,8 +116,8 @@ def main():
         name, *rows = answer.stdout.splitlines()
         gate = subprocess.run([*command, "--noise", "white", "--nights", "54", "--fresh", "3",
                                "--power", str(arguments.series)], capture_output=True, text=True)
-    print(f"{arguments.series} series of white noise, 54 nights, a step behind night 40")
-    print(f"{name}: share of steps found by night 1, 3, 7, 14; named in a series without a step")
+    print(f"{arguments.series} series of white noise, 54 nights, a step after night 40")
+    print(f"{name}: share of steps found by night 1, 3, 7, 14; false alerts without a step")
     for row in rows:
         step, *shares, alerts = row.split()
         if step == "0":

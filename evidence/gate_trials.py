@@ -7,7 +7,8 @@
   evidence/gate_trials.py --directory DIR report                # results so far
 
 A trial is a number of nights of `plumbline run SUITE`, each after a history of ten or more nights
-without planted changes. Planted nights run in copies of that history and do not spoil it:
+without planted changes. Planted nights run in copies of that history and do not spoil it.
+The trials:
 
   aa      nothing is planted: every alarm is false (100 nights)
   five    5 % more processor time, in a fifth of the cases: found on night one, under load by night
@@ -180,8 +181,8 @@ class Trials:
                               env=environment, capture_output=True, check=False)
 
     def run_night(self, database, planted, name):
-        """Runs one night in a copy of the database, which replaces the original if the night
-        counts."""
+        """Runs one night in a copy of the database. Returns the copy, which the caller moves to the
+        original's place if the night counts, and the facts about the night."""
         work = database.with_name("work.db")
         remove_database(work)
         if database.exists():
@@ -231,9 +232,9 @@ class Trials:
               f"{row['other_load']}{'' if facts['counts'] else ': does not count'}", flush=True)
         self.disturbed = 0 if facts["counts"] else self.disturbed + 1
         if self.disturbed >= TOO_MANY_DISTURBED:
-            sys.exit(f"gate_trials: others kept more than {IDLE_LOAD} cores busy for "
-                     f"{self.disturbed} nights: the machine is not idle; remedy: stop them, or say "
-                     "--load N, or --any-load, which the report then tells")
+            sys.exit(f"gate_trials: other processes kept {IDLE_LOAD} cores or more busy for "
+                     f"{self.disturbed} nights: the machine is not idle; remedy: stop them, or use "
+                     "--load N or --any-load; the report shows their load")
         return bool(facts["counts"])
 
     def add_nights(self, trial, sequence, wanted, database, planted_of):
@@ -429,7 +430,7 @@ def plan(trials, names):
         left[history] = max(0, options.history_nights - len(trials.done(history, 0)))
     for name, nights in sorted(left.items()):
         print(f"{name:8} {nights:5} nights {nights * each / 60:8.1f} minutes")
-    source = "measured" if seconds else "assumed; --seconds says otherwise"
+    source = "measured" if seconds else "assumed; --seconds changes it"
     print(f"{'all':8} {sum(left.values()):5} nights {sum(left.values()) * each / 60:8.1f} minutes "
           f"at {each:.1f} s a night ({source})")
 
@@ -455,18 +456,21 @@ def read_options():
     parser.add_argument("--build", type=pathlib.Path, default=default_build(),
                         help="the build whose plumbline and planted provider run")
     parser.add_argument("--suite", action="append", type=pathlib.Path,
-                        help="instead of cases/timed.toml; repeat for more")
+                        help="a suite to run instead of cases/timed.toml; may be repeated")
     parser.add_argument("--history-nights", type=int, default=10,
-                        help="nights without a plant before any trial (default 10)")
-    parser.add_argument("--nights", type=int, help="of aa (default 100)")
+                        help="nights without planted changes before any trial (default 10)")
+    parser.add_argument("--nights", type=int, help="number of nights of aa (default 100)")
     parser.add_argument("--parts", type=int, default=5,
-                        help="a plant is in one of so many parts of the cases (default 5)")
-    parser.add_argument("--sequences", type=int, help="histories planted in, of each trial")
+                        help="number of parts of the cases; one has planted changes (default 5)")
+    parser.add_argument("--sequences", type=int,
+                        help="copies of the history per trial (default: --parts)")
     parser.add_argument("--expected-cases", type=int, default=35,
-                        help="timed cases of the suite, by which five is repeated (default 35)")
-    parser.add_argument("--seconds", type=float, default=15, help="assumed by --plan for a night")
-    parser.add_argument("--plan", action="store_true", help="say how long it takes, and end")
-    parser.add_argument("--keep", action="store_true", help="the databases of planted nights")
+                        help="timed cases of the suite, which determine how often five is "
+                             "repeated (default 35)")
+    parser.add_argument("--seconds", type=float, default=15,
+                        help="seconds a night that --plan assumes if none is measured (default 15)")
+    parser.add_argument("--plan", action="store_true", help="print how long trials take, and exit")
+    parser.add_argument("--keep", action="store_true", help="keep the databases of planted nights")
     options = parser.parse_args()
     options.directory = options.directory.resolve()
     options.build = options.build.resolve()

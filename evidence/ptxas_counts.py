@@ -25,11 +25,11 @@ examples:
 
 Prints a line per kernel: our fma, add and mul of fp32, ptxas's, and the verdict:
   equal        FFMA and FADD are as many as ours
-  equal at O0  FFMA is, or nothing is fused; and without optimizations (and contraction) ptxas has
-               as many as the PTX: it computes equal things once, or unrolls a loop
-  DIFFERS      they are not
-"fused" are our fma that the PTX has as a product and a sum. "flush" are sums with zero: no part of
-add and FADD. ptxas writes them for |x|, for 1 / x and wherever it only flushes a number. Code that
+  equal at O0  not equal, but ptxas -O0 (without contraction) has as many as the PTX, and FFMA is
+               equal or our rule fuses nothing: ptxas computes equal values once, or unrolls a loop
+  DIFFERS      otherwise
+"fused" are our fma that the PTX has as a product and a sum. "flush" are sums with zero, which add
+and FADD omit. ptxas writes them for |x|, for 1 / x and to flush a number. Code that
 ptxas duplicates for diverged warps (BRA.DIV) counts once. FMUL is not compared, because ptxas
 uses it to scale inputs of the special function unit. For a file in which our rule fuses nothing, a
 last line reports whether ptxas fuses: whether its code differs with -fmad=false.
@@ -62,8 +62,8 @@ def program(name):
     inside = pathlib.Path(where or ".", "backends", "nvidia", "bin", name)
     if where and inside.exists():
         return str(inside)
-    raise Missing(f"{name} is not there; remedy: ptxas is part of CUDA's toolkit, nvdisasm also of "
-                  "the Python package triton (ci/setup.sh --python)")
+    raise Missing(f"{name} is missing; remedy: install the Python package triton (ci/setup.sh "
+                  "--python) or CUDA's toolkit")
 
 
 def run(command):
@@ -162,7 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="+")
-    parser.add_argument("--arch", default="sm_80", help="what ptxas makes code for (sm_80)")
+    parser.add_argument("--arch", default="sm_80", help="architecture of ptxas's code (sm_80)")
     parser.add_argument("--tool", default=ROOT / "build" / "dev" / "bin" / "plumbline-ptx",
                         help="plumbline-ptx (that of build/dev)")
     arguments = parser.parse_args()

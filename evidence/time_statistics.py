@@ -6,9 +6,9 @@
 A series is a case on one machine class with the options of its provider. Three spreads are shown,
 each a coefficient of variation (standard deviation over mean, in percent):
 
-    between runs   of the gating ratio of each run (or the time by the named clock)
-    between rounds of the rounds of one run, pooled over its runs
-    robust         1.4826 median absolute deviations of the runs over their median
+    between runs    of the gating ratio of each run (or the time by the named clock)
+    between rounds  of the rounds of one run, pooled over the runs of the series
+    robust          1.4826 median absolute deviations of the runs over their median
 
 A series with fewer runs than --least-runs (3) is left out. Exit codes: 0; 2 the file cannot be
 read or has no such series.

@@ -89,8 +89,8 @@ function(plumbline_precompile NAME FROM)
   endif()
   # ccache follows GCC's precompiled headers only with -fpch-preprocess. With it, GCC 12 forgets
   # that the library's headers are system headers and warns of false array bounds in std::string.
-  # GCC also starts garbage collection at 128 MiB, most of which is the precompiled headers: a tenth
-  # of the time of a source with JSON.
+  # GCC also starts garbage collection at 128 MiB, most of it precompiled headers, which costs a
+  # tenth of the time of a source with JSON.
   target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
     -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
     --param=ggc-min-heapsize=524288>)
@@ -110,9 +110,9 @@ target_compile_options(plumbline_text_headers PRIVATE ${text_options})
 
 # plumbline_library(NAME [TEXT] LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a
 # static library of harness/ with SOURCES, by default every .cc of the folder without those of
-# EXCEPT. With compile options of its own it also has its own precompiled headers. TEXT: code that
-# reads files and options or writes reports, where optimizing costs a sixth of a build's CPU time
-# and has no benefit.
+# EXCEPT. A library with OPTIONS also has its own precompiled headers. TEXT: code that reads files
+# and options or writes reports. Optimizing it costs a sixth of a build's CPU time and has no
+# benefit.
 function(plumbline_library NAME)
   cmake_parse_arguments(ARG "TEXT" "" "SOURCES;EXCEPT;LIBRARIES;OPTIONS" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -158,8 +158,8 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
-# Compile options of test sources in addition to plumbline_options. They take half the time of a
-# build, and few of them compute much: those are OPTIMIZED below.
+# Compile options of test sources in addition to plumbline_options. Test sources take half the time
+# of a build. The few that compute much are OPTIMIZED below.
 set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0")
 
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test … WEEKLY

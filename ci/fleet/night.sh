@@ -49,8 +49,8 @@ esac
 night="${night:-$(basename "$(realpath -m "$directory")")}"
 mkdir -p "$directory"
 if ((!first_night)) && [[ ! -s "$history" ]]; then
-  echo "ci/fleet/night.sh: $history is missing: without the nights before nothing can be" \
-    "compared; remedy: restore it, or say --first-night where there was none" >&2
+  echo "ci/fleet/night.sh: $history is missing, so nothing can be compared with earlier" \
+    "nights; remedy: restore it, or add --first-night if there is no earlier night" >&2
   exit 3
 fi
 work="$(mktemp -d)"

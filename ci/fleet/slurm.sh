@@ -65,8 +65,8 @@ submit() {  # NAME "OPTIONS OF SBATCH…" -- COMMAND…
     sbatch --parsable --job-name "plumbline-$name" --output "$directory/$name-%a.log" \
       --chdir "$PWD" "${options[@]}")" || {
     ((${#jobs[@]} == 0)) || scancel "${jobs[@]}" || true
-    end_with 3 "sbatch refused the job plumbline-$name, for the reason above; nothing of the" \
-      "night is queued; remedy: --shard-options takes what this cluster asks for: ${options[*]}"
+    end_with 3 "sbatch refused the job plumbline-$name, for the reason above; no job of the" \
+      "night is queued; remedy: correct --shard-options; sbatch got: ${options[*]}"
   }
   jobs+=("$id")
 }

@@ -1,7 +1,7 @@
 # Sourced by ci/gpu.sh --pack: packs a bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a
 # driver. It has the programs, the provider libraries (for --arch only), their shared libraries
-# except those of the system, the Python worker and providers, the suites, the reviewed text and
-# ci/gpu.sh. All paths in it are relative.
+# except those of the system, the Python worker and providers, cases/, baselines/ and ci/gpu.sh. All
+# paths in it are relative.
 
 newest_glibc=2.35 newest_glibcxx=3.4.30
 packed_limit=$((48 << 20)) unpacked_limit=$((192 << 20))  # bytes
@@ -27,8 +27,8 @@ build_pack() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"
 }
-# Removes programs from `programs` that the build lacks. Without them the bundle skips steps, and
-# reports it where it runs.
+# Removes programs from `programs` that the build lacks. The bundle's ci/gpu.sh names them and
+# skips the steps that need them.
 keep_present() {
   local program present=() absent=()
   for program in "${programs[@]}"; do

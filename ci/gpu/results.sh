@@ -13,13 +13,13 @@ declare_step record 30 3 "Recordings: 1,000 results of each tensor-core instruct
 declare_step special 150 10 "Special functions: all operands of ex2, rcp and others against models"
 declare_step reference 40 5 "GPU reference against the CPU's"
 declare_step pr_cuda 90 10 "cases/pr.toml on cuda:0"
-declare_step pr_emulated 200 10 "cases/pr.toml on the emulator of its architecture"
+declare_step pr_emulated 200 10 "cases/pr.toml on the emulator of the GPU's architecture"
 declare_step bits 30 2 "The same bits on GPU and emulator"
 declare_step compiled 90 10 "Kernels of others, compiled from their source, on cuda:0"
-declare_step compiled_emulated 150 10 "The same kernels on the emulator of its architecture"
-declare_step compiled_bits 30 2 "The same bits of theirs on GPU and emulator"
-declare_step findings 40 5 "What they get wrong on the emulator, on cuda:0"
-declare_step compiled_stories 90 15 "Stories S1, S2, S4 and S5 at full size on them"
+declare_step compiled_emulated 150 10 "The same kernels on the emulator of the GPU's architecture"
+declare_step compiled_bits 30 2 "Third-party kernels: the same bits on GPU and emulator"
+declare_step findings 40 5 "Third-party kernels: cases wrong on the emulator, run on cuda:0"
+declare_step compiled_stories 90 15 "Stories S1, S2, S4 and S5 at full size on third-party kernels"
 declare_step real 150 30 "Real kernels: cases/foreign.toml on cuda:0"
 declare_step stories 140 30 "Stories S1 to S5 at full size on real kernels"
 declare_step s4 60 15 "Story S4 at its own size, timed (cases/gpu.toml)"
@@ -251,7 +251,7 @@ counts() {
 
 summary() {
   local key remark=""
-  ((!quick)) || remark=". **--quick: only whether everything runs**"
+  ((!quick)) || remark=". **--quick: checks only that the steps run**"
   printf '## GPU: %s\n\n' "$(counts)"
   printf '%s%s\n\n' "$identity" "$remark"
   printf '| step | result | s | | log in results.tar.gz |\n|---|---|---|---|---|\n'

@@ -8,7 +8,7 @@
 //   entry      u16 kind (1 PTX, 2 machine code as ELF), u16 version, u32 bytes of this header (64
 //              or more), u64 bytes of the payload after it; then at byte
 //              16 u32 compressed bytes of the payload, 0: not compressed
-//              20 u32 position in this header of ptxas's options, as u32 position and u32 length
+//              20 u32 position in this header of two u32: position and length of ptxas's options
 //              24 u16 u16 minor and major version of the code: for PTX its .version
 //              28 u32 architecture: 80
 //              32 u32 u32 position and length of the source's name
@@ -36,8 +36,8 @@ enum class Packing { none, lz4, zstd };
 struct FatBinaryEntry {
   CodeKind kind = CodeKind::ptx;
   int arch = 0;  // 80
-  // 'a': only for this architecture. 'f': for its family, of the same major number and not older.
-  // '\0': for all that are not older.
+  // 'a': only for this architecture. 'f': for architectures of the same major number that are not
+  // older. '\0': for all architectures that are not older.
   char variant = '\0';
   std::string text;  // of PTX, otherwise empty
   // Set by read_fat_binary():
@@ -55,11 +55,11 @@ std::string_view name(Packing);   // "-", "LZ4", "zstd"
 // the file.
 tl::expected<std::vector<FatBinaryEntry>, std::string> read_fat_binary(std::span<const std::byte>);
 
-// Returns the bytes of the container that begins at `header`, of which it reads 16; an error if it
-// is not a container.
+// Returns the size in bytes of the container that begins at `header`, or an error if none begins
+// there. Reads only the first 16 bytes.
 tl::expected<std::uint64_t, std::string> fat_binary_bytes(const void* header);
-// Returns the container of an argument of __cudaRegisterFatBinary: u32 magic 0x466243b1, u32
-// version, a pointer.
+// Returns the container that an argument of __cudaRegisterFatBinary points to. The argument is u32
+// magic 0x466243b1, u32 version, a pointer to the container.
 tl::expected<std::span<const std::byte>, std::string> registered_fat_binary(const void* wrapper);
 
 // Returns an entry of a PTX text; architecture and variant come from its .target.

@@ -21,9 +21,9 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
 bool conversion_is_alike(const Statement& s) {
   const std::string_view from = s.parts.back(), to = s.parts[s.parts.size() - 2];
   if (from == "f64" || to == "f64" || from == "bf16") return false;
-  // from integers and fp16 through fp64 and fp32
+  // Integers are converted to bf16 through fp64 and fp32.
   if (to == "bf16" && from != "f32") return false;
-  // the floor or ceiling of a denormal number
+  // Flushing changes the floor or ceiling of a denormal number.
   return has(s.parts, "ftz") || !(has(s.parts, "rmi") || has(s.parts, "rpi"));
 }
 

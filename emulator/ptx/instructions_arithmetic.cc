@@ -138,7 +138,7 @@ constexpr Formula logic_formulas[] = {
     {"clz", "std::countl_zero({x1})"},
     {"popc", "std::popcount({x1})"},
     {"brev.b32", "reverse_bits({u1})"},
-    {"brev", "", "of 64 bits"}};
+    {"brev", "", "type of 64 bits"}};
 
 bool is_of(std::string_view opcode, const std::vector<std::string>& parts) {
   if (opcode.substr(0, opcode.find('.')) != parts.front()) return false;
@@ -225,12 +225,13 @@ std::string Translator::arithmetic(const Parts& parts, const Parts& a) {
   if (type == "f32") return float_arithmetic(parts, a);
   if (type == "f64") {
     if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
-    return assign(a.at(0), by_formula(code_of(double_formulas, parts, "of f64"), parts, a));
+    return assign(a.at(0),
+                  by_formula(code_of(double_formulas, parts, "operation on f64"), parts, a));
   }
   if (type == "f16" || type == "bf16" || type == "f16x2" || type == "bf16x2")
     return half_arithmetic(parts, a);
   if (!is_integer(type)) refuse(fmt::format("type {}", type));
-  const std::string_view code = code_of(integer_formulas, parts, "of integers");
+  const std::string_view code = code_of(integer_formulas, parts, "operation on integers");
   const bool multiplies = parts.front() == "mul" || parts.front() == "mad";
   if (multiplies && has(parts, "wide") && bytes_of(type) > 4) refuse("wide products of 64 bits");
   return assign(a.at(0), by_formula(code, parts, a));
@@ -241,7 +242,7 @@ std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
   const bool down = parts.front() == "fma" && has(parts, "rm") && !has(parts, "sat");
   if (!down && rounds_otherwise(parts)) refuse("rounding other than to nearest");
   const std::string otherwise =
-      parts.front() == "testp" ? fmt::format("testp.{}", parts.at(1)) : "of f32";
+      parts.front() == "testp" ? fmt::format("testp.{}", parts.at(1)) : "operation on f32";
   std::string_view code = code_of(float_formulas, parts, otherwise);
   if (down) code = "fma_down<{ftz}>({x1}, {x2}, {x3})";
   if (a.size() == 4 && (parts.front() == "min" || parts.front() == "max"))
@@ -258,7 +259,7 @@ std::string Translator::half_arithmetic(const Parts& parts, const Parts& a) {
     refuse("this rounding or clamping of 16-bit numbers");
   if (has(parts, "ftz")) refuse("ftz of 16-bit numbers");
   const bool pair = type.ends_with("x2"), brain = type.starts_with('b');
-  const std::string_view code = code_of(half_formulas, parts, fmt::format("of {}", type));
+  const std::string_view code = code_of(half_formulas, parts, fmt::format("operation on {}", type));
   // Returns the code for element `shift / 16`.
   const auto one = [&](int shift) {
     return filled(code, [&](std::string_view name) -> std::string {
@@ -314,10 +315,10 @@ std::string Translator::special(const Parts& parts, const Parts& a) {
   need(a, 2);
   if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
   // The hardware's ex2.approx of 16-bit numbers is not published.
-  if (type != "f32" && type != "f64") refuse(fmt::format("of {}", type));
+  if (type != "f32" && type != "f64") refuse(fmt::format("operation on {}", type));
   return assign(a.at(0),
-                by_formula(type == "f32" ? code_of(special_formulas, parts, "of this kind")
-                                         : code_of(special_double_formulas, parts, "of f64"),
+                by_formula(type == "f32" ? code_of(special_formulas, parts, "this variant")
+                                         : code_of(special_double_formulas, parts, "f64 variant"),
                            parts, a));
 }
 

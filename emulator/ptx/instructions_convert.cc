@@ -48,7 +48,7 @@ std::string Translator::select(const Parts& parts, const Parts& a) {
     return assign(a.at(0), fmt::format("{} >= 0 ? {} : {}", value(a.at(3), "s32"),
                                        value(a.at(1), chosen), value(a.at(2), chosen)));
   }
-  // Literals of f32 as bits.
+  // Returns the operand's bits, also for a floating-point literal.
   const auto x = [&](const std::string& operand) {
     return is_float(parts.back()) ? fmt::format("B({})", value(operand, parts.back()))
                                   : value(operand, bits);
@@ -79,7 +79,7 @@ std::string Translator::compare(const Parts& parts, const Parts& a) {
   const bool floating = half || is_float(type);
   static const std::map<std::string_view, std::string_view> ordered{
       {"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}};
-  // Each is also true if an operand is a NaN, so it negates its opposite, listed here.
+  // Each is also true if an operand is NaN, so the code negates the opposite relation, listed here.
   static const std::map<std::string_view, std::string_view> unordered{
       {"equ", "{0} < {1} || {0} > {1}"},
       {"neu", "{0} == {1}"},

@@ -174,7 +174,8 @@ bool Translator::joins(const Multiplication& next) const {
   });
 }
 
-// Returns the code that brings the lane's words of all products and takes their results.
+// Returns the code that stores the lane's words of all products in the exchange and reads their
+// results.
 std::string Translator::multiply(const std::vector<Multiplication>& products) {
   const Multiplication& first = products.front();
   std::string code = fmt::format(
@@ -186,7 +187,7 @@ std::string Translator::multiply(const std::vector<Multiplication>& products) {
       code += fmt::format("{}[{}] = {}; ", to, emulator::warp_size * words.size() * matrix + i,
                           words[i]);
   };
-  // Matrices that several products share are brought once.
+  // Matrices that several products share are stored once.
   const auto brought = [&](std::string_view to, std::vector<Parts>& matrices, const Parts& words) {
     const auto found = std::find(matrices.begin(), matrices.end(), words);
     const auto at = static_cast<std::size_t>(found - matrices.begin());

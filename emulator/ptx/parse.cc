@@ -190,7 +190,7 @@ std::vector<std::string> Parser::initial() {
   if (!take('{')) return {until(";,")};
   std::vector<std::string> all;
   for (std::string& item : list('}')) {
-    if (item.starts_with('{')) fail("initializers of more than one dimension");
+    if (item.starts_with('{')) fail("initializers of more than one dimension are not supported");
     all.push_back(std::move(item));
   }
   return all;
@@ -205,7 +205,7 @@ void Parser::name_of(Variable& variable) {
   if (variable.numbered) expect('>');
 }
 
-// Parses from after the space to before the ';' or ','.
+// Parses what follows the state space, up to but not including the ';' or ','.
 Variable Parser::variable(Space space, bool external, bool parameter) {
   Variable made;
   made.space = space;
@@ -213,7 +213,8 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
   made.line = line_;
   while (see_word().starts_with('.')) {
     std::string directive = word();
-    // ".param .u64 .ptr .global .align 16 out": what a pointer points to
+    // After a parameter's type, .align is that of the memory pointed to:
+    // ".param .u64 .ptr .global .align 16 out".
     if (directive == ".align") {
       const std::uint64_t align = number();
       if (!parameter || made.type.empty()) made.align = align;
@@ -230,10 +231,11 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
   while (take('[')) {
     skip_blanks();
     const std::uint64_t extent = peek() == ']' ? 0 : number();
-    if (extent > max_variable_bytes) fail(fmt::format("{}: an extent of {}", made.name, extent));
+    if (extent > max_variable_bytes)
+      fail(fmt::format("{}: an extent of {} is too large", made.name, extent));
     made.count *= extent;
     if (made.count > max_variable_bytes)
-      fail(fmt::format("{}: {} elements", made.name, made.count));
+      fail(fmt::format("{}: {} elements are too many", made.name, made.count));
     expect(']');
   }
   if (take('=')) {
@@ -241,7 +243,7 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
     if (made.count == 0) made.count = made.initial.size();
   }
   if (made.align > largest_alignment || (made.align & (made.align - 1)) != 0)
-    fail(fmt::format("{}: an alignment of {}", made.name, made.align));
+    fail(fmt::format("{}: an alignment of {} is not supported", made.name, made.align));
   if (space != Space::reg &&
       (made.count > max_variable_bytes || (bytes_ += bytes_of(made)) > max_variable_bytes))
     fail(fmt::format("{}: more than {} MiB of variables", made.name, max_variable_bytes >> 20U));
@@ -377,7 +379,7 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     of.file = static_cast<int>(number());
     of.source_line = static_cast<int>(number());
     skip_line();  // column, and where it was inlined
-    // LLVM counts each line of inline assembly as a source line, but it is only one.
+    // LLVM counts each line of inline assembly as a source line, although all belong to one.
     if (inline_locations_ && (*inline_locations_)-- <= 0) return;
     to.push_back(std::move(of));
     return;

@@ -55,7 +55,7 @@ struct Launch {
 emulator::LaunchOptions compiled_options(emulator::Arch);
 
 // Returns "" on success. Otherwise describes the failure of the first failed block (by index), with
-// lines of the PTX and, if it names them (-lineinfo), of the source.
+// lines of the PTX and, if the PTX names them (-lineinfo), of the source.
 std::string launch(const Kernel&, const Launch&);
 
 // Appends the source location to each "module.ptx:LINE" in the text.

@@ -1,5 +1,5 @@
-// Translates PTX to C++: one function per kernel, for one thread, which this machine's compiler
-// makes into code for the emulator. Each instruction becomes a statement on raw bits; threads
+// Translates PTX to C++: one function per kernel, for one thread. This machine's compiler compiles
+// the function for the emulator. Each instruction becomes a statement on raw bits; threads
 // communicate through translated/machine.h. An unknown instruction is listed in `refused`;
 // executing it fails with its opcode and line.
 #pragma once
@@ -16,8 +16,8 @@
 namespace plumbline::ptx {
 
 struct Options {
-  // As ptxas with -fmad=true, its default: fuses a product that only sums use into them (rule:
-  // contraction.h).
+  // Fuses a product with its sums if nothing else uses it, as ptxas does by default (-fmad=true).
+  // The rule is in contraction.h.
   bool contract = true;
 };
 

@@ -1,4 +1,5 @@
-// The translator of one kernel: names and operands are here, instructions in instructions_*.cc.
+// The translator of one kernel. Names and operands are in translate.cc, instructions in
+// instructions_*.cc.
 #pragma once
 
 #include <map>
@@ -92,15 +93,15 @@ class Translator {
   std::string barrier(const Parts&, const Parts&);
   std::string warp(const Parts&, const Parts&);
   std::string matrix(const Parts&, const Parts&);
-  // An mma.sync: its call, the words that a lane brings, and the registers that it reads and
-  // writes, by C++ name.
+  // An mma.sync: its call, the words that a lane contributes, and the registers that the lane reads
+  // and writes, by C++ name.
   struct Multiplication {
     std::string call;
     Parts a, b, c, d, reads;
   };
   Multiplication multiplication(const Parts&, const Parts&);
-  // Returns true if it can be executed together with products_: the same instruction, and no
-  // operand is a result of theirs.
+  // Returns true if the mma.sync can be executed together with products_: it is the same
+  // instruction, and no operand is a result of one of them.
   [[nodiscard]] bool joins(const Multiplication&) const;
   static std::string multiply(const std::vector<Multiplication>&);
   std::string multiply_alone(const Parts& parts, const Parts& operands) {

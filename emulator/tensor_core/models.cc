@@ -30,17 +30,17 @@ struct Row {
 // kind (ci/gpu.sh --only mma).
 constexpr std::array table{
     Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit, 8, 24, false,
-        "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; that k = 16 is two steps, "
-        "low k first: MMA-Sim"},
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; MMA-Sim has k = 16 in two "
+        "steps, low k first"},
     Row{Arch::sm_80, Arch::sm_89, Operands::tf32, 4, 24, false,
-        "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; that k = 8 is two steps, "
-        "low k first: MMA-Sim"},
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; MMA-Sim has k = 8 in two "
+        "steps, low k first"},
     Row{Arch::sm_89, Arch::sm_89, Operands::fp8, 16, 13, false,
         "recordings of RTX 1000 Ada and L40S, both steps"},
     Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, 16, 25, false,
         "recordings of H100, H200 and B200"},
     Row{Arch::sm_90, Arch::sm_100, Operands::tf32, 8, 25, false,
-        "recordings of H100, H200 and B200 with 4 products; that 8 are one step: MMA-Sim"},
+        "recordings of H100, H200 and B200 with 4 products; MMA-Sim has 8 in one step"},
     Row{Arch::sm_90, Arch::sm_100, Operands::fp8, 16, 25, true,
         "recordings of H100, H200 (fp16 results) and B200 (both); the instructions ptxas 13.0 "
         "emits"},
@@ -71,7 +71,7 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   assert(row != table.end());
   FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
   // The lower bound of E comes from the newest parameters of Khattak and Mikaitis. An H200 has the
-  // bound of bf16; fp8 inputs cannot reach one (tests/emulator, Fp8NeverReachesExponentFloor).
+  // same for bf16; fp8 inputs cannot reach one (tests/emulator, Fp8NeverReachesExponentFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
     sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;

@@ -82,7 +82,8 @@ template <Form form>
                                         int begin, Floats (&c)[2], Ints (&inexact)[2]) {
   Ints largest[2];
   largest_of_step<form>(how, tile, g, begin, c, largest);
-  // A sum of more than 8 products might overflow. Unsigned, because undefined lanes may overflow.
+  // One sum of more than 8 products might overflow, so there are two. They are unsigned, because
+  // undefined lanes may overflow.
   constexpr int sums = form.products > 8 ? 2 : 1;
   const float* const a = tile.a_value + g * form.row_words();
 #pragma GCC unroll 2

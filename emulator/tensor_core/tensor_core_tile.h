@@ -42,8 +42,8 @@ struct Form {
   }
 };
 
-// Offsets of a slot's element in Tile after decode_a(), from the first word of its row; row + 8
-// follows it.
+// Offsets of a slot's element in Tile after decode_a(), from the first word of its row. The next
+// word is the element of row + 8.
 template <Form form>
 constexpr auto a_offsets = [] {
   std::array<int, static_cast<std::size_t>(form.slots)> offsets{};

@@ -173,7 +173,7 @@ inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
 inline Floats chopped_to_f32(Ints sum, Floats unit) {
   const auto bits = std::bit_cast<Words>(sum);
   const Words magnitude = sum < 0 ? -bits : bits;
-  const auto kept = std::bit_cast<Ints>(magnitude & ~(magnitude >> 24));  // for -2^31 itself
+  const auto kept = std::bit_cast<Ints>(magnitude & ~(magnitude >> 24));  // -2^31 if sum is -2^31
   const Ints sign = sum & std::numeric_limits<std::int32_t>::min();
   const Floats chopped = __builtin_convertvector(kept, Floats);
   return std::bit_cast<Floats>(std::bit_cast<Ints>(chopped) | sign) * unit;

@@ -24,8 +24,8 @@ void take(Headroom& headroom, double value, double limit, const std::string& whe
   if (exceeds(value / limit, ratio)) headroom = {value, limit, where};
 }
 
-// Names what a spec rounds beyond the strict default. "fma": sums in fp32 to nearest, whose errors
-// are smaller than tensor cores may have.
+// Names what a spec rounds beyond the strict default. "fma": fp32 sums rounded to nearest, whose
+// errors are smaller than a tensor core's may be.
 std::string tier_of(RoundingSpec spec, const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;

@@ -146,9 +146,9 @@ void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offer
       unknown.push_back(kernel.name);
   }
   if (unknown.empty()) return;
-  errors.push_back(
-      file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")),
-                 "add a [[mutant]], [[breaker]] or [[legal]] for each"));
+  errors.push_back(file.error(
+      fmt::format("these kernels are neither mutants nor legal: {}", fmt::join(unknown, ", ")),
+      "add a [[mutant]], [[breaker]] or [[legal]] for each"));
 }
 
 void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offered,
@@ -167,7 +167,7 @@ void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offer
     Mutant mutant = read_mutant(*table, family, offered, errors);
     if (contains_name(mutants, mutant.name) || contains_name(catalogue.mutants, mutant.name)) {
       errors.push_back(table->error(fmt::format("{} comes twice", mutant.name),
-                                    "names are told apart without their providers: rename one"));
+                                    "names are compared without their providers: rename one"));
     }
     mutants.push_back(std::move(mutant));
   }

@@ -32,7 +32,7 @@ struct Breaker {
 // A provider and its variants in other precisions: "mutants" includes mutants_tf32.
 struct Family {
   std::string provider = "mutants";
-  std::string correct;  // the kernel whose bits mutants of the same provider are compared with
+  std::string correct;  // the kernel with which the provider's mutants are compared, bit by bit
   bool owns(std::string_view kernel) const;  // "mutants_tf32/mask_drops_tail"
 };
 

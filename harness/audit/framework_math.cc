@@ -41,7 +41,7 @@ float dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
-// K and V of one (sample, key head), and K scaled as two of the orders do.
+// K and V of one (sample, key head), and K as two of the orders scale it.
 struct Head {
   std::size_t dim_qk, dim_vo;
   Values k, k_flash, k_sdpa, v;

@@ -17,10 +17,10 @@ struct InputCopy {
   std::vector<std::byte> q, k, v;
 };
 
-// All matrices are [R, D] over the selected rows, with values of the output dtype; rows without
-// visible keys are 0. Every intermediate tensor (scaled inputs, S, P, the output) is rounded to the
-// dtype of Q. Sums, and the softmax inside one operator, are fp32. The three differ in where the
-// softmax scale is applied:
+// All matrices are [R, D] over the selected rows; rows without visible keys are 0. The first three
+// have values of the output dtype. Every intermediate tensor (scaled inputs, S, P, the output) is
+// rounded to the dtype of Q. Sums, and the softmax inside one operator, are fp32. The three differ
+// in where the softmax scale is applied:
 //   flash_attention  S = Q (K scale)^T
 //                    tests/test_flash_attn.py: attention_ref(upcast=False, reorder_ops=True)
 //   sdpa_math        S = (Q sqrt(scale)) (K sqrt(scale))^T

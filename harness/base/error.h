@@ -29,7 +29,7 @@ inline tl::unexpected<Errors> fail(std::string message, std::string remedy = "")
   return fail(Error{"", 0, std::move(message), std::move(remedy)});
 }
 
-// One error a line, in order.
+// Joins the errors' texts by newlines, in order.
 std::string to_string(const Errors& errors);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Parses and writes JSON, compiled once: in every source, this takes a tenth of a build.
+// Parses and writes JSON, compiled once: compiling it in every source takes a tenth of a build.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// `values` must not be empty. For an even number, the mean of the middle two.
+// `values` must not be empty. Returns the mean of the middle two for an even number of values.
 inline double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;

@@ -35,8 +35,8 @@ PendingFile::~PendingFile() {
 
 bool PendingFile::commit() {
   if (!is_named_) {
-    // linkat does not replace a file, but rename() does. So only if the path exists, the new file
-    // needs a second name for a moment.
+    // linkat() does not replace a file, but rename() does. If the path exists, the new file
+    // therefore gets a temporary name first.
     if (::linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0)
       return true;
     if (errno != EEXIST) return false;

@@ -6,9 +6,9 @@
 
 namespace plumbline {
 
-// A file in the folder of `path`, which must exist. If the file system has files without a name
-// (O_TMPFILE), it has none until commit(), so the operating system removes it with the process.
-// Otherwise (NFS, FUSE) it is next to the path as NAME.PID.NUMBER.part.
+// A file in the folder of `path`, which must exist. If the file system supports O_TMPFILE, the file
+// has no name until commit(), so the operating system removes it with the process. Otherwise (NFS,
+// FUSE) it is next to the path as NAME.PID.NUMBER.part.
 class PendingFile {
  public:
   explicit PendingFile(std::filesystem::path path);

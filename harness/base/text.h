@@ -33,8 +33,8 @@ bool is_plain_name(std::string_view text);
 // Returns the number of insertions, deletions, replacements and swaps of neighbours that turn `a`
 // into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-// Returns the known word that `word` probably means: the nearest with an edit distance of at most a
-// third of its letters, or 2.
+// Returns the known word that `word` probably means: the nearest within an edit distance of 2 or a
+// third of its letters, whichever is larger.
 std::optional<std::string_view> nearest_word(std::string_view word,
                                              std::span<const std::string_view> known);
 // Returns "did you mean X?", or "known are A, B, C" if no word is near.

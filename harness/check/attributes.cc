@@ -176,8 +176,7 @@ const std::map<std::string, std::string>& attribute_names() {
        "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right "
        "(FlashAttention, FlashInfer); causal = the attribute causal"},
       {"causal",
-       "causal, where the queries and keys of every sample are equally many, so that both corners "
-       "agree"},
+       "a causal mask, if every sample has as many queries as keys, so that both corners agree"},
       {"is_causal", "causal as PyTorch defines it: mask = causal_top_left"},
       {"window", "left,right: keys seen before and after the diagonal, -1 = unlimited (default)"},
       {"scale", "factor of q.k; default 1/sqrt(head dim)"},
@@ -185,12 +184,11 @@ const std::map<std::string, std::string>& attribute_names() {
       {"lse_layout",
        "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed where both "
        "fit"},
-      {"padding", "right (default) or left: where the valid rows of a padded layout begin"},
+      {"padding", "right (default) or left: the padded end of a padded layout"},
       {"padded_rows",
-       "zeros or attended: what padded query rows must hold; anything (default): not looked at"},
+       "zeros or attended: what padded query rows must hold; anything (default): not checked"},
       {"page_size", "tokens in a page; only needed where both paged layouts fit"},
-      {"scale_block",
-       "tokens that share an fp8 scale; only needed where scales have blocks of more than one"},
+      {"scale_block", "tokens that share an fp8 scale; only needed if a block has more than one"},
       {"dtype",
        "fp32, fp16 or bf16: what the kernel computed in, where q, k, v and out differ in dtype or "
        "were saved as F32 or F64 (NumPy has no bf16)"},

@@ -162,7 +162,7 @@ class Checker {
                                      percent_text(examinations_.front().trial),
                                      judged.trial.rung.name, judged.trial.rung.rounds);
       report_.suggestions.push_back(
-          fmt::format("either the kernel rounds more than {} does, as {} does: then state that; or "
+          fmt::format("if the kernel rounds more than {} does, as {} does, state that; otherwise "
                       "its error is a bug",
                       examinations_.front().trial.rung.name, judged.trial.rung.name));
     } else {
@@ -182,7 +182,7 @@ class Checker {
     const bool explained = report_.answer == Answer::rounding;
     report_.answer = Answer::undecided;
     report_.sentence =
-        fmt::format("nothing judges gradients yet, so {} {} open; of the output alone: {}",
+        fmt::format("nothing judges gradients yet, so {} {} open; for the output alone: {}",
                     listed(dump_.open.gradients), dump_.open.gradients.size() == 1 ? "is" : "are",
                     report_.sentence);
     if (explained)
@@ -205,12 +205,12 @@ class Checker {
     if (trial.rung.spec.s_rounded != DType::none) {
       report_.suggestions.push_back(fmt::format(
           "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
-          "fused kernel does, and for one this is a bug: state what it rounds",
+          "fused kernel does; in a fused kernel this is a bug, so state what it rounds",
           trial.rung.name, name(trial.rung.spec.s_rounded)));
     } else {
       report_.suggestions.push_back(
-          fmt::format("state spec = \"{}\" if that is what the kernel rounds; a longer dump, of "
-                      "more rows or heads, also decides it",
+          fmt::format("state spec = \"{}\" if that is what the kernel rounds, or dump more rows or "
+                      "heads",
                       trial.rung.name));
     }
     return Answer::undecided;
@@ -236,7 +236,7 @@ class Checker {
     };
     const ScaleTests& scale = trial.scale;
     if (!within(scale.lse.percent_of_limit(), 100))
-      return text(scale.lse, "as the LSE tells, the softmax scale");
+      return text(scale.lse, "according to the LSE, the softmax scale");
     if (!within(scale.temperature.percent_of_limit(), 100))
       return text(scale.temperature, "the softmax scale");
     if (!within(scale.shrink.percent_of_limit(), 100))
@@ -260,7 +260,7 @@ class Checker {
       return;
     } else if (report_.stated) {
       report_.sentence = fmt::format(
-          "no rounding explains the output: {} by the stated {}, and no other rung does",
+          "no rounding explains the output: {} by the stated {}, and no other model explains it",
           percent_text(trial), trial.rung.name);
     } else {
       report_.sentence = fmt::format("no rounding explains the output: {} even by {}",
@@ -329,13 +329,13 @@ class Checker {
       other.lse_base = 2;
       if (explains(other))
         return undecided(
-            "the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if "
-            "it has not");
+            "the output is explained, but the LSE only if its base is 2: state lse_base = 2 if it "
+            "is, otherwise lse_base = e");
     }
     if (const std::int64_t rows = count_wrong_padding_rows(trial); rows > 0) {
       report_.suggestions.emplace_back(
-          "state seqlens_q and seqlens_kv (and padding) if these rows are padding; rows of queries "
-          "that see no key hold 0, and their LSE is -infinity");
+          "state seqlens_q and seqlens_kv (and padding) if these rows are padding; otherwise they "
+          "must hold 0, with an LSE of -infinity");
       return undecided(fmt::format(
           "{} rows see no key by the mask and do not hold 0; all others are explained", rows));
     }

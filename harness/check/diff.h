@@ -45,7 +45,8 @@ struct DiffReport {
   Answer answer = Answer::undecided;
   std::string sentence;
   DiffSide a, b;
-  // The status is ok only if both sides have an output; otherwise limit to rows_total are not set.
+  // The status is ok only if both sides have an output; otherwise the members `limit` to
+  // `rows_total` are not set.
   DiffOutcome outcome;
   double limit = 0;  // of outcome.max_sigma
   DiffElement largest_abs, largest_rel, largest_sigma;

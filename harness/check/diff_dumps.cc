@@ -26,7 +26,7 @@ const std::byte* element(const std::vector<std::byte>& tensor, std::int64_t offs
 }
 
 tl::unexpected<Errors> different_problem(std::string message) {
-  return fail("a and b do not ask the same: " + std::move(message),
+  return fail("a and b state different problems: " + std::move(message),
               "diff compares two outputs of the same q, k and v under the same mask and "
               "scale; write both dumps from one call's inputs");
 }

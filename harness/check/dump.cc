@@ -75,9 +75,9 @@ class DumpMaker : public DumpParts {
     problem_.dtype = fp8_q && !stated_.dtype ? *float_dtype(q_->dtype) : computed_dtype();
     if (!is_wide_enough()) return false;
     if ((fp8_q || fp8_kv) && (of_k != of_v || !is_fp8(of_k))) {
-      return add(fmt::format("tensor k is {}, v is {}, q is {}: fp8 cannot be mixed so", k_->dtype,
+      return add(fmt::format("tensor k is {}, v is {}, q is {}: these cannot be mixed", k_->dtype,
                              v_->dtype, q_->dtype),
-                 "k and v are of one fp8 dtype where any of q, k and v is fp8: save what the "
+                 "k and v must have one fp8 dtype if any of q, k and v is fp8: save what the "
                  "kernel saw");
     }
     if (fp8_kv) problem_.kv_dtype = of_k;
@@ -106,8 +106,8 @@ class DumpMaker : public DumpParts {
     return are_mixed() ? DType::f32 : of_q;
   }
 
-  // Returns true if the kernel rounds inputs that were saved in another dtype to 16 bits. They have
-  // several dtypes then, or the output has the computed one.
+  // Returns true if inputs were saved in another dtype and the kernel rounds them to 16 bits. The
+  // inputs then have several dtypes, or the output has the computed one.
   bool rounds_inputs() const {
     if (size_in_bytes(problem_.dtype) != 2) return false;
     return are_mixed() || (out_ != nullptr && *float_dtype(out_->dtype) == problem_.dtype);
@@ -170,8 +170,8 @@ class DumpMaker : public DumpParts {
     if (dump) dump_.in_other_dtype = std::make_shared<const Dump>(*std::move(dump));
   }
 
-  // Lists rows that only a mask of valid keys makes padding. They are not judged unless padded_rows
-  // states what they hold.
+  // Lists rows that are padding only because of a mask of valid keys. They are not judged unless
+  // padded_rows states what they hold.
   void note_padding_by_mask() {
     const Geometry& geometry = *dump_.geometry;
     const bool is_looked_at = stated_.padded_rows == "zeros" || stated_.padded_rows == "attended";
@@ -230,7 +230,7 @@ class DumpMaker : public DumpParts {
                                     shape_text(mask->shape), sizes.seq_kv));
     }
     if (stated_.page_size && sizes.page_size != 0 && sizes.page_size != *stated_.page_size) {
-      misfits.push_back(fmt::format("a page of k {} holds {} tokens, stated are {}",
+      misfits.push_back(fmt::format("a page of k {} holds {} tokens, but page_size is {}",
                                     shape_text(shapes_.k), sizes.page_size, *stated_.page_size));
     }
     return misfits;

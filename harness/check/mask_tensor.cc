@@ -16,7 +16,7 @@ constexpr double hidden_from = -1e4;
 constexpr double max_mask_bits = 0x1p33;  // 1 GiB
 constexpr auto remedy =
     "a mask is [batch, seq_kv], [seq_q, seq_kv], [batch, seq_q, seq_kv], [heads, seq_q, seq_kv] or "
-    "[batch, heads, seq_q, seq_kv]; write it with four extents, any but the last 1";
+    "[batch, heads, seq_q, seq_kv]; write it with four extents; all but the last may be 1";
 
 bool hides_key(const TensorData& tensor, std::size_t at) {
   if (const auto dtype = float_dtype(tensor.dtype))
@@ -57,7 +57,7 @@ class MaskReader {
   std::optional<MaskTensor> read() {
     if (name_ == "attn_bias" && !float_) {
       refuse(fmt::format("has dtype {}", tensor_.dtype),
-             "a bias is F32, F16 or BF16; what hides keys is the tensor mask");
+             "write a bias as F32, F16 or BF16; to hide keys, use the tensor mask");
       return std::nullopt;
     }
     mask_.tensor_ = tensor_;
@@ -210,8 +210,8 @@ Side hidden_side(const KeyRange& range, std::int64_t keys) {
   return range.end < keys ? Side::end : Side::none;
 }
 
-// The keys that rows see by the masks, the mask type and the window, by valid row and relative to a
-// sample's first valid key.
+// The keys that rows see by the masks, the mask type and the window. Rows and keys count from a
+// sample's first valid ones.
 class VisibleKeys {
  public:
   VisibleKeys(const std::vector<MaskTensor>& masks, const Geometry& geometry)

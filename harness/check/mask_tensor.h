@@ -17,8 +17,8 @@ namespace plumbline {
 //   [b, skv]                  key padding: the valid keys of each sample
 //   [sq, skv], [b, sq, skv], [h, sq, skv], [b, h, sq, skv]
 //                             Extents of 1 are repeated. The first of three extents is batch or
-//                             heads, whichever fits. It is refused if both fit and the two readings
-//                             differ.
+//                             heads, whichever fits. The tensor is refused if both fit and the two
+//                             readings differ.
 // In padded layouts, rows and keys include padding. In other layouts they are the valid ones, and
 // sq and skv are at least the longest sample's lengths.
 //

@@ -134,7 +134,8 @@ class MergeDumpMaker : public DumpParts {
     problem_.batch = static_cast<std::int64_t>(lengths.size());
     for (const std::int64_t length : lengths) {
       if (length < 0 || length > problem_.seq_kv) {
-        return add(fmt::format("a token has {} parts, of {}", length, problem_.seq_kv),
+        return add(fmt::format("seqlens_kv states {} parts for a token, partial_out has {}", length,
+                               problem_.seq_kv),
                    "seqlens_kv is between 0 and the number of parts");
       }
       if (length != problem_.seq_kv) problem_.lengths = Lengths::random;
@@ -148,7 +149,7 @@ class MergeDumpMaker : public DumpParts {
   bool check_shapes() {
     const auto has = [&](const char* what, const TensorData& tensor, const Shape& expected) {
       if (tensor.shape == expected) return;
-      add(fmt::format("{} {} is not {}, as partial_out {} asks", what, shape_text(tensor.shape),
+      add(fmt::format("{} {} is not {}, as partial_out {} requires", what, shape_text(tensor.shape),
                       shape_text(expected), shape_text(partial_out_->shape)),
           shapes_remedy);
     };
@@ -173,12 +174,12 @@ class MergeDumpMaker : public DumpParts {
             return add(fmt::format("partial_lse is {} at token {}, part {}, head {}", lse, token,
                                    part, head),
                        "the result of a merge with it is undefined; write -infinity if a part has "
-                       "no keys, as vLLM reads infinity");
+                       "no keys (vLLM reads infinity as -infinity)");
           }
           if (std::isinf(lse) != std::isinf(first)) {
             return add(fmt::format("partial_lse is -infinity in some heads of token {}, part {}",
                                    token, part),
-                       "a part has keys for all heads or for none: dump the heads apart");
+                       "a part has keys for all heads or for none: dump the heads separately");
           }
         }
         if (std::isinf(first)) {

@@ -123,10 +123,10 @@ class Readings {
     const auto geometry = in_other_layout();
     if (!geometry || !explains(*geometry, dump_.inputs(), false)) return {};
     const std::string_view layout = name(geometry->problem().layout);
-    std::vector<std::string> sentences{fmt::format(
-        "would be explained if the layout were {0}, not {1}: if the tensors lie so, state layout = "
-        "{0}, since the question is wrong and not the output",
-        layout, name(problem_.layout))};
+    std::vector<std::string> sentences{
+        fmt::format("would be explained if the layout were {0}, not {1}: if it is, state layout = "
+                    "{0}, because then the stated problem is wrong and not the output",
+                    layout, name(problem_.layout))};
     if (dump_.name.ends_with(".safetensors"))
       sentences.push_back(fmt::format("plumbline check {} --layout {}", dump_.name, layout));
     return sentences;
@@ -139,7 +139,8 @@ class Readings {
       return {};
     if (!explains(geometry_, {dump_.k.data(), dump_.q.data(), dump_.v.data()}, true)) return {};
     return {"would be explained if q and k were exchanged",
-            "look at the order of the arguments, of the kernel and of what wrote the dump"};
+            "check the order of the kernel's arguments, and of the tensors where the dump is "
+            "written"};
   }
 
   std::vector<std::string> k_and_v() const {
@@ -150,7 +151,8 @@ class Readings {
     const Geometry geometry(problem_, std::move(layout));
     if (!explains(geometry, {dump_.q.data(), dump_.v.data(), dump_.k.data()}, true)) return {};
     return {"would be explained if k and v were exchanged",
-            "look at the order of the arguments, of the kernel and of what wrote the dump"};
+            "check the order of the kernel's arguments, and of the tensors where the dump is "
+            "written"};
   }
 
   // Returns a few rows that all samples have, spread over them.
@@ -306,8 +308,8 @@ std::string unrelated(const Dump& dump, const Examination& judged) {
   if (correlation.count < min_correlated_elements || correlation.yy == 0) return "";
   if (correlation.xx == 0) {
     return fmt::format(
-        "the output is {:.6g} in every element: it was never written, or by a kernel "
-        "that did not run",
+        "the output is {:.6g} in every element: it was never written, for example because the "
+        "kernel did not run",
         correlation.mean_x);
   }
   const double near =

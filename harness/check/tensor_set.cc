@@ -149,7 +149,8 @@ const TensorData* TensorSet::need(const std::string& name) {
   }
   add(fmt::format("tensor {} is missing; the dump has {}", name,
                   there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))),
-      "a dump needs q, k and v; see docs/dump-format.md");
+      "a dump needs q, k and v, or for a merge partial_out, partial_lse and out; see "
+      "docs/dump-format.md");
   return nullptr;
 }
 

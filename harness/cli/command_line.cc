@@ -1,4 +1,4 @@
-// Adapts commands and options to CLI11, and words the errors of a command line.
+// Adapts commands and options to CLI11, and writes the messages of usage errors.
 #include "harness/cli/command_line.h"
 
 #include <fmt/format.h>

@@ -103,8 +103,8 @@ class Command {
   // Returns true if the command line itself gave the option.
   bool is_typed(const std::string& option) const;
   // Gives the option its values, unless the command line gave it or an option that overrides it.
-  // Returns true if it did, and false also if the command has no such option. Errors: values that
-  // the option does not accept.
+  // Returns true if it did, otherwise false, also if the command has no such option. Errors: values
+  // that the option does not accept.
   Result<bool> give(const SettingValue& setting) const;
 
   std::string name() const;  // "plumbline baseline accept"

@@ -50,10 +50,10 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
     }
   } catch (const std::filesystem::filesystem_error& error) {
     envelope().add({{error.path1().string(), 0, error.code().message(),
-                     "name a file or folder that can be there"}});
+                     "name a file or folder that can exist and that this user can access"}});
     std::fprintf(
         stderr,
-        "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
+        "%s: %s\n  remedy: name a file or folder that can exist and that this user can access\n",
         error.path1().c_str(), error.code().message().c_str());
     return exit_infrastructure;
   } catch (const CommandEnd& end) {

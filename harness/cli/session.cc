@@ -185,8 +185,8 @@ void CaseOptions::add_to(Command command) {
                      "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
                      "those they name; no diffs");
   command.add_option("--device", devices, "DEVICE",
-                     "Run kernels that take it on this device instead of the suites' own: cuda:N "
-                     "or emulated:ARCH; repeat for more");
+                     "Device for the kernels that accept it, instead of the suites' own: cuda:N or "
+                     "emulated:ARCH; repeat for more");
   command.add_option(
       "--match", filter.match,
       "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
@@ -194,13 +194,13 @@ void CaseOptions::add_to(Command command) {
   command.add_option("--tier", tier, "TIER", "Only cases of this tier and lower ones")
       .offers({names_of<Tier>.begin(), names_of<Tier>.end()});
   command.add_option("--shard", shard, "I/N",
-                     "Part I of N of the cases: whole problems, spread by what they cost");
+                     "Shard I of N of the cases; shards have whole problems and similar costs");
 }
 
 void CaseOptions::add_seed_to(Command command) {
   command.add_option("--seed", seed, "N",
-                     "Other inputs: the seed of the cases whose ids name none, in whose ids it "
-                     "then stands; cases with a seed of their own keep it");
+                     "Seed for other inputs in the cases whose ids name none; their ids then name "
+                     "it. Cases with a seed of their own keep it");
 }
 
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
@@ -265,8 +265,8 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
 void add_row_seed(Command command, std::int64_t& seed) {
   command
       .add_option("--row-seed", seed, "N",
-                  "Where the reference samples rows, the seed of those that change from night to "
-                  "night; 0: none do (default of `run`: the date, as 20260131)")
+                  "Seed of the reference's sampled rows that change from night to night; 0: none "
+                  "change (default of `run`: the date, as 20260131)")
       .check(from_to(0, 1e15));
 }
 
@@ -282,8 +282,8 @@ void add_timeout(Command command, MeasureOptions& measure) {
             measure.timeout = std::chrono::milliseconds(
                 std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds * 1000)));
           },
-          "Seconds that a case may take in its worker (default: 60 and what its size and "
-          "repetitions ask)")
+          "Seconds that a case may take in its worker (default: 60, plus more for its size and "
+          "repetitions)")
       .type_name("SECONDS")
       .check(above_zero("a number of seconds"));
 }
@@ -385,7 +385,7 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
     errors.push_back({"", 0,
                       fmt::format("{}: {} is a kernel for {}, and the case asks for {}", id,
                                   c->kernel, kernel->question, operation_of(c->problem)),
-                      "name another kernel, or correct merge"});
+                      "name another kernel, or correct the id's field merge"});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return PlannedCase{"case",      "case", "named on the command line", Tier::smoke, *c,

@@ -60,7 +60,7 @@ TEST(OtherReadings, OtherLayoutIsNamed) {
     EXPECT_EQ(report.answer, Answer::bug) << "whoever is wrong, it is not green";
     EXPECT_THAT(report.cause(),
                 StartsWith("would be explained if the layout were " + std::string(name(layout)) +
-                           ", not " + stated + ": if the tensors lie so, state layout = "));
+                           ", not " + stated + ": if it is, state layout = "));
     EXPECT_THAT(report.suggestions.at(1), HasSubstr("plumbline check dump.safetensors --layout " +
                                                     std::string(name(layout))));
   }

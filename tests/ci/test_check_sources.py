@@ -101,7 +101,7 @@ class PlantedSource(unittest.TestCase):
         self.write("harness/base/a.cc", "// A.\n" + key * (limit // 3))
         self.assertNotIn("keys of JSON", self.output())
         self.write("harness/base/a.cc", "// A.\n" + key * (limit // 3 + 1))
-        self.assertIn(f"harness:1: {3 * (limit // 3 + 1)} keys of JSON are typed", self.output())
+        self.assertIn(f"harness:1: {3 * (limit // 3 + 1)} JSON keys are literals", self.output())
 
     def test_a_name_needs_its_header(self):
         use = "std::optional<int> a() { return {}; }\n"

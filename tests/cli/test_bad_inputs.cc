@@ -81,7 +81,7 @@ std::vector<BadInput> verbs() {
       {"baseline acept --why x", 2, {"there is no command acept", "did you mean accept?"}},
       {"baseline accept --db good.db", 2, {"--why"}},
       {"audit --seeds 5", 2, {"--seeds", "--calibrate"}},
-      {"resources --run latest", 2, {"--run names a run of no database", "--db"}},
+      {"resources --run latest", 2, {"--run needs a database", "--db"}},
       {"resources --accept", 2, {"--accept needs --reason"}},
       {"resources --reports nowhere", 2, {"nowhere", "is not a folder", "--reports"}},
   };

@@ -142,7 +142,7 @@ TEST_F(Stored, DoctorNamesCauseOnce) {
   };
   EXPECT_EQ(count("numpy absent"), 1U) << doctor.text;
   EXPECT_EQ(count("/bare -m pip install numpy ml_dtypes"), 1U) << doctor.text;
-  EXPECT_EQ(count("cannot be used: Python (above) serves no kernel"), 1U) << doctor.text;
+  EXPECT_EQ(count("cannot be used: Python (above) cannot run kernels"), 1U) << doctor.text;
   EXPECT_EQ(count("usable numpy"), 0U) << doctor.text;
 }
 

@@ -108,7 +108,9 @@ TEST(PtxCommand, BadInputHasRemedy) {
   std::ofstream("named.ptx") << module_text("", "");
   const Said other = run("translate named.ptx -k other");
   EXPECT_EQ(other.code, 3);
-  EXPECT_THAT(other.text, HasSubstr("no kernel whose name has \"other\"\n  remedy: one of\n  k"));
+  EXPECT_THAT(
+      other.text,
+      HasSubstr("no kernel whose name has \"other\"\n  remedy: name one of its kernels:\n  k"));
   EXPECT_THAT(run("").text, HasSubstr("Run with --help for more information"));
   EXPECT_THAT(run("--help").text, HasSubstr("plumbline-ptx census kernel.ptx"));
 }

@@ -124,8 +124,9 @@ int translate_one(const std::string& path, const std::string& entry, bool contra
   std::string names;
   for (const Function& function : module->functions)
     if (is_kernel(function)) names += "\n  " + function.name;
-  return complain(fmt::format("{} has no kernel whose name has \"{}\"\n  remedy: one of{}", path,
-                              entry, names.empty() ? " none" : names));
+  return complain(
+      fmt::format("{} has no kernel whose name has \"{}\"\n  remedy: name one of its kernels:{}",
+                  path, entry, names.empty() ? " it has none" : names));
 }
 
 // Compiles each kernel of the files to a library in `folder`, where emulator/cudart looks first.
@@ -133,7 +134,8 @@ int compile_all(const std::vector<std::string>& paths, const std::string& folder
   for (const std::string& path : paths) {
     const auto text = plumbline::ptx::contents(path);
     const auto module = read(path);
-    if (!text || !module) return complain(module.error());
+    if (!text) return complain(text.error());
+    if (!module) return complain(module.error());
     for (const Function& function : module->functions) {
       if (!is_kernel(function)) continue;
       const auto made = plumbline::ptx::compile_ahead(*module, function.name,
@@ -145,7 +147,7 @@ int compile_all(const std::vector<std::string>& paths, const std::string& folder
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Compiled kernels on the emulator: what of their PTX translates to C++."};
+  CLI::App app{"Translates the PTX of compiled kernels to C++ for the emulator."};
   app.footer(
       "Examples:\n  plumbline-ptx census kernel.ptx\n"
       "  plumbline-ptx counts kernel.ptx --no-contract\n"
@@ -159,11 +161,11 @@ int run(int argc, char** argv) {
       "census", "How many instructions of each kernel translate, and which do not, by line");
   counts->add_option("file", paths, "Files of PTX")->required();
   bool every_line = false;
-  counts->add_flag("--lines", every_line, "Every line that is refused, and not the first alone");
+  counts->add_flag("--lines", every_line, "Print every refused line, not only the first");
   std::string path, entry;
   bool separately = false;
   auto* const floats = app.add_subcommand(
-      "counts", "How many fma, sums and products of fp32 each kernel has once they are contracted");
+      "counts", "How many fma, sums and products of fp32 each kernel has after contraction");
   floats->add_option("file", paths, "Files of PTX")->required();
   auto* const one = app.add_subcommand("translate", "The C++ of one kernel");
   one->add_option("file", path, "A file of PTX")->required();
@@ -176,10 +178,10 @@ int run(int argc, char** argv) {
       "fatbin", "Write a CUDA fat binary of PTX, each file for the architecture of its .target");
   packs->add_option("file", paths, "Files of PTX")->required();
   packs->add_option("-o,--output", output, "The fat binary")->required();
-  auto* const lists = app.add_subcommand("list", "What a CUDA fat binary has");
+  auto* const lists = app.add_subcommand("list", "List the entries of a CUDA fat binary");
   lists->add_option("file", path, "A fat binary, such as nvcc -fatbin writes")->required();
   auto* const compiles = app.add_subcommand(
-      "compile", "Compile every kernel for the emulator, so that none is when it runs first");
+      "compile", "Compile every kernel for the emulator now instead of when it first runs");
   compiles->add_option("file", paths, "Files of PTX")->required();
   compiles->add_option("-o,--output", output, "The folder of compiled kernels")->required();
   CLI11_PARSE(app, argc, argv);

@@ -1,6 +1,6 @@
 // The machine as a translated kernel sees it, and the state of each thread. Included by translated
-// kernels at run time and by emulator/ptx/run.cc. Uses only the standard library and headers of the
-// emulator that do the same.
+// kernels and by emulator/ptx/run.cc. Uses only the standard library and headers of the emulator
+// that do the same.
 #pragma once
 
 #include <cstddef>

@@ -264,7 +264,8 @@ AI u32 lop3(u32 a, u32 b, u32 c, u32 table) {
       result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
   return result;
 }
-// Byte i of the result is byte `nibble i` of b:a. The top bit of the nibble replicates its sign.
+// Byte i of the result is byte `nibble i` of b:a. If the nibble's top bit is set, the sign of that
+// byte fills the result's byte instead.
 AI u32 permute(u32 a, u32 b, u32 selector) {
   const u64 both = u64{b} << 32 | a;
   u32 result = 0;

@@ -133,8 +133,8 @@ AI u32 redux(const Thread& t, Redux operation, u32 mask, u32 value,
 }
 
 // shfl.sync (9.7.9.6). `c` holds the clamp lane (bits 0 to 4) and the segment mask (bits 8 to
-// 12). `inside` tells if the source lane is in the segment; otherwise the lane's own value is the
-// result.
+// 12). `inside` becomes true if the source lane is in the segment; otherwise the result is the
+// lane's own value.
 AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bool& inside,
                Where where = Where::current()) {
   const u32 last = c & 31, segments = c >> 8 & 31, lane = t.lane;

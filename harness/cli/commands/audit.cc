@@ -70,8 +70,8 @@ std::filesystem::path without_options(const std::string& library) {
 }
 
 // Returns the libraries of --provider, otherwise plumbline's mutants that the suites name, or
-// "mutants" if they name none. --calibrate takes "mutants" and "merge_mutants". A library that has
-// modes ("mutants") is listed once per mode.
+// "mutants" if they name none. With --calibrate, returns "mutants" and "merge_mutants". A library
+// that has modes ("mutants") is listed once per mode.
 std::vector<std::string> audited_libraries(const AuditOptions& options,
                                            const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
@@ -297,7 +297,7 @@ void add_audit(Command app, int& exit_code) {
                   "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
       .allow_extra_args(false);
   command.add_flag("--calibrate", options.calibrate,
-                   "Legal kernels only, of --kernel too: the largest statistics and their limits");
+                   "Run legal kernels only, even with --kernel; print their largest statistics");
   command.add_option("--seeds", options.seeds, "With --calibrate: N for seeds 1 to N, or A..B")
       .needs("--calibrate");
   add_format(command, options.format, audit_formats, "What goes to stdout");

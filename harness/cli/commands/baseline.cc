@@ -88,7 +88,8 @@ std::string day_error(const std::string& text) {
 int acknowledge(const DecisionOptions& options) {
   if (!options.until.empty() && options.until <= today()) {
     end_command(exit_usage,
-                fmt::format("--until {} has come: it would expire at once", options.until),
+                fmt::format("--until {} has come, so the acknowledgement would expire at once",
+                            options.until),
                 "name a day after today, or none");
   }
   return decided(options, [&](Store& store, const std::string& run) {
@@ -155,7 +156,7 @@ constexpr std::array verbs{
     Verb{"pin", "Later runs are measured against these outcomes for as long as they are pinned",
          "Why these outcomes are right", "plumbline baseline pin latest --why 'release 1.4'", pin},
     Verb{"acknowledge",
-         "These regressions are known and fail no run until they get worse or a day comes",
+         "These regressions are known and fail no run until they get worse or expire",
          "Why they stay for now",
          "plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver 600, #31' "
          "--until 2027-02-01",
@@ -172,7 +173,7 @@ void add_decision(Command baseline, const Verb& verb, int& exit_code) {
   if (verb.has_expiry) {
     command
         .add_option("--until", options.until, "YYYY-MM-DD",
-                    "The day from which on it fails again (UTC); default: no end")
+                    "First day (UTC) on which it fails runs again; default: never")
         .check(day_error);
   }
   options.database.add_to(command);
@@ -185,17 +186,16 @@ void add_decision(Command baseline, const Verb& verb, int& exit_code) {
 void add_baseline(Command app, int& exit_code) {
   const Command command = app.add_subcommand("baseline",
                                              "Accept outcomes as the new baseline, pin them, "
-                                             "acknowledge regressions, or list all of that");
+                                             "acknowledge regressions, or list these decisions");
   command.require_subcommand(1);
   command.footer(
       "accept       the next run is compared with these outcomes; cases listed as vanished or "
-      "refused are missed no more\n"
+      "refused no longer fail runs\n"
       "pin          all later runs are also compared with these outcomes, so that small steps "
-      "do "
-      "not add up; the newest pin of a case counts\n"
+      "do not add up unnoticed; the newest pin of a case counts\n"
       "acknowledge  a regression that is known: it stays listed, and fails no run until it gets "
       "worse by more than noise or --until comes; it is no baseline\n"
-      "All are added to what was decided before, and never changed.\n"
+      "Each decision is added to the earlier ones, and none is ever changed.\n"
       "Examples:\n  plumbline baseline accept latest --cases 'cpu/flash/*' --why 'tile order "
       "changed, reviewed in #12'\n"
       "  plumbline baseline pin latest --why 'release 1.4'\n"

@@ -42,8 +42,8 @@ bool is_bad(const Night& night) {
   return night.is_failure || (verdict && is_unsettled_regression(*verdict));
 }
 
-// Returns what tells good from bad: time or rms if a regression's findings are about it, otherwise
-// the verdict.
+// Returns the criterion for a bad commit: time or rms if a regression's findings concern it,
+// otherwise the verdict.
 BisectBy by_findings(const Night& night) {
   const auto verdict = parse<Verdict>(night.verdict);
   if (!verdict || (*verdict != Verdict::regressed && !is_unsettled_regression(*verdict)))
@@ -117,16 +117,15 @@ Range find_range(const std::vector<Night>& nights) {
   }
   for (const std::size_t i : {good, bad}) {
     if (!nights[i].commit.empty()) continue;
-    end_command(
-        exit_usage,
-        fmt::format("run {} does not say of which commit it is", nights[i].run_id.substr(0, 8)),
-        "store it with `plumbline run --commit SHA`; now " + name_them);
+    end_command(exit_usage,
+                fmt::format("run {} was stored without a commit", nights[i].run_id.substr(0, 8)),
+                "run later nights with `plumbline run --commit SHA`; now " + name_them);
   }
   if (nights[good].commit == nights[bad].commit) {
     end_command(
         exit_usage,
         fmt::format("the last good run ({}) and the first bad one ({}) are both of commit {}: "
-                    "something else than the code changed",
+                    "something other than the code changed",
                     nights[good].run_id.substr(0, 8), nights[bad].run_id.substr(0, 8),
                     nights[bad].commit),
         "look at the machine, its driver and its libraries: `plumbline compare`");
@@ -176,9 +175,9 @@ void fill_range(const BisectOptions& options, const std::vector<Night>& nights, 
   plan.limit = options.limit > 0 ? options.limit : std::sqrt(plan.good_value * plan.bad_value);
   if (plan.limit > 0 && std::isfinite(plan.limit)) return;
   end_command(exit_usage,
-              fmt::format("the database has no {} of the case at both commits",
+              fmt::format("the database lacks the {} of the case at one or both commits",
                           plan.by == BisectBy::time ? "time" : "error"),
-              "say from which value on a commit is bad: --limit VALUE");
+              "give the value above which a commit is bad: --limit VALUE");
 }
 
 // Returns the ARGUMENTS of "plumbline run ARGUMENTS".
@@ -233,30 +232,31 @@ void add_bisect(Command app, int& exit_code) {
   command.add_option("--case", options.case_id, "The case id that regressed").required();
   command
       .add_option("--build", options.build, "COMMAND",
-                  "Builds what is checked out, by a shell in the repository's top folder; a commit "
-                  "that it fails on is skipped")
+                  "Builds the checkout, in a shell in the repository's top folder; commits that it "
+                  "cannot build are skipped")
       .required();
   options.database.add_to(command);
   command.add_option("--good", options.good, "COMMIT",
                      "Commit at which the case was fine (default: of the last accepted run)");
   command.add_option("--bad", options.bad, "COMMIT",
-                     "Commit at which it is not (default: of the first failure after that)");
+                     "Commit at which it is bad (default: of the first failure after --good)");
   command
       .add_option("--by", options.by,
-                  "What tells good from bad (default: what the first failure is about)")
+                  "Criterion for a bad commit (default: that of the first failure)")
       .one_of({"time", "rms", "verdict"});
   command
       .add_option("--limit", options.limit,
-                  "Time ratio or rms above which a commit is bad (default: half way, in ratios, "
-                  "between what is stored of both)")
+                  "Time ratio or rms above which a commit is bad (default: the geometric mean of "
+                  "the stored values at both)")
       .check(above_zero("a ratio or an rms"));
   options.providers.add_to(command);
   add_format(command, options.format, bisect_formats, "What goes to stdout; text is the script");
   command.footer(
       "The script is bash. In a clean checkout it measures both ends first, and stops with a "
-      "message where the bad commit is fine or the good one is not. Then it runs git bisect and "
-      "names the first bad commit: 0 found, 1 the regression is not there, 2 wrong usage, 3 "
-      "it cannot be built or told. `bash SCRIPT step` is one step for `git bisect run`.\n"
+      "message if the bad commit is fine or the good one is not. Then it runs git bisect and "
+      "names the first bad commit. It exits with 0 if it found one, 1 if the regression is not "
+      "there, 2 on wrong usage, 3 if it cannot build or measure. `bash SCRIPT step` is one step "
+      "for `git bisect run`.\n"
       "Cases are measured by the plumbline that wrote the script, with the providers of the stored "
       "run or those that are named here; relative files are looked for in the repository's top "
       "folder.\n"

@@ -76,10 +76,11 @@ void add_check(Command app, int& exit_code) {
   options.attributes.add_to(command);
   add_reference_cost(command, options.check.reference_cost_limit);
   command.add_flag("--whole-ladder", options.check.whole_ladder,
-                   "Try every rung, also looser ones than one that explains");
+                   "Try every rounding model, also those looser than the first that explains the "
+                   "output");
   command.add_flag("--verbose,-v", options.verbose,
-                   "Everything: the ladder, all findings, five worst elements, also of an output "
-                   "that is explained");
+                   "Print everything, also for an explained output: the ladder, all findings, the "
+                   "five worst elements");
   add_format(command, options.format, {"text", "json"});
   command.footer(
       "Examples:\n"
@@ -89,7 +90,7 @@ void add_check(Command app, int& exit_code) {
       "  plumbline check a.safetensors b.safetensors --format json\n"
       "Without --spec a ladder of kernels in use is tried, and the tightest that explains the "
       "output is named.\n"
-      "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
+      "docs/dump-format.md describes dumps. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
       "judged, 5 UNDECIDED.");
 }
 

@@ -100,7 +100,7 @@ ReadSide side_of(Store& store, const RunSelection& selection) {
 }
 
 // Counts the series that only the earlier side has, in suites that the later side measured. Returns
-// 0 if a side is partial, because a filter or shard loses no cases.
+// 0 if a side is partial, because cases that a filter or shard leaves out are not lost.
 std::size_t count_lost_cases(const ReadSide& before, const ReadSide& after) {
   if (!before.whole || !after.whole) return 0;
   std::set<std::string> suites;
@@ -198,8 +198,8 @@ void refuse_other_classes(const CompareOptions& options, const RunComparison& co
       fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}", count,
                   comparison.cases.size(), first.before.machine, comparison.before,
                   first.after.machine, comparison.after),
-      "compare what ran on one class; --any-machine compares verdicts, bits and errors all the "
-      "same, and no times");
+      "compare runs of one class; --any-machine compares verdicts, bits and errors anyway, but "
+      "not times");
 }
 
 int compare_command(const CompareOptions& options) {
@@ -226,19 +226,19 @@ void add_compare(Command app, int& exit_code) {
                   "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
                   "night:ID; commit:SHA or the beginning of a commit")
       .capture_default_str();
-  command.add_option("after", options.after, "The later one, likewise").capture_default_str();
+  command.add_option("after", options.after, "The later one, named likewise").capture_default_str();
   options.database.add_to(command);
   command.add_flag("--all", options.all, "Also cases that did not change");
   command.add_flag("--any-machine", options.any_machine,
                    "Also cases that ran on other machine classes; their times are not compared");
   add_format(command, options.format, compare_formats);
   command.footer(
-      "Of several runs of a night or commit the newest outcome of each case counts, and of its "
-      "times the median. A time is listed where it changed by more than noise, which is three "
-      "standard deviations between nights, or 10 % where those are not known yet.\n"
+      "If a night or commit has several runs, the newest outcome of each case and the median of "
+      "its times count. A time is listed if it changed by more than noise: three standard "
+      "deviations between nights, or 10 % if these are not known yet.\n"
       "Exit 1 if a case that did not fail fails now; 5 if a case that was fine is open or was not "
-      "judged now, a run did not finish, or whole suites lost cases; 6 if the two share no case, "
-      "or if cases ran on other machine classes.\n"
+      "judged now, a run did not finish, or the later side lacks cases of whole suites; 6 if the "
+      "two share no case, or if cases ran on other machine classes.\n"
       "Examples:\n  plumbline compare latest~1 latest\n"
       "  plumbline compare latest-night~1 latest-night\n"
       "  plumbline compare 3f2a01b 9c2e3fc --all");

@@ -50,7 +50,7 @@ std::string source_of(const OptionFacts& option) {
 }
 
 constexpr const char* bash_frame = R"bash(
-# A command line is cut at = and :, which stand within words of plumbline's.
+# Bash splits a command line at = and :, which occur within plumbline's words.
 _plumbline_words() {
   local i word joins=0
   words=()
@@ -66,7 +66,7 @@ _plumbline_words() {
   done
 }
 
-# Fills COMPREPLY with what begins with $2, from a source.
+# Fills COMPREPLY with the words of source $1 that begin with $2.
 _plumbline_from() {
   local IFS=$' \t\n'
   case $1 in
@@ -113,7 +113,7 @@ _plumbline() {
       _plumbline_value "$path" '' && _plumbline_from "$source" "$current"
     fi
   fi
-  # Readline replaces what stands behind the last = or : only.
+  # Readline replaces only the text after the last = or :.
   for i in = :; do
     [[ $COMP_WORDBREAKS == *$i* && $current == *$i* ]] || continue
     option=${current%"${current##*$i}"}
@@ -148,9 +148,8 @@ std::string bash_script(const CommandFacts& program) {
                            quoted(fmt::format("{}", fmt::join(words, " "))));
   }
   return "# bash completion of plumbline: source <(plumbline completion bash)\n\n"
-         "# Commands below a command, options of a command, and where the value of an option "
-         "comes\n"
-         "# from; that of a positional one behind a comma alone.\n"
+         "# The subcommands and options of a command, and the source of an option's value. A\n"
+         "# positional argument has no name after the comma.\n"
          "_plumbline_commands() {\n  case $1 in\n" +
          commands +
          "  esac\n}\n"
@@ -164,10 +163,9 @@ std::string bash_script(const CommandFacts& program) {
 }  // namespace
 
 void add_completion(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("completion", "Print what completes this command in bash");
+  const Command command = app.add_subcommand("completion", "Print the completion script for bash");
   auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "Whose script").one_of({"bash"}).required();
+  command.add_option("shell", *shell, "Shell of the script").one_of({"bash"}).required();
   command.footer(
       "An installed plumbline has this file where bash looks for it, under share/. zsh reads it\n"
       "after `autoload -U bashcompinit && bashcompinit`.\n"

@@ -194,7 +194,7 @@ void print(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) {
     for (const RerunCase& asked : batch.cases) {
       fmt::print("{}/{}\n  found: {}\n", asked.open->suite, asked.open->case_id, asked.open->text);
-      if (!asked.left_out.empty()) fmt::print("  not asked: {}\n", asked.left_out);
+      if (!asked.left_out.empty()) fmt::print("  not measured again: {}\n", asked.left_out);
       for (const StoredOutcome& fresh : asked.fresh)
         fmt::print("  a fresh process: {}\n", answer(fresh));
     }
@@ -221,7 +221,7 @@ int confirm(const ConfirmOptions& options) {
   auto past = need(Store::open(options.past, true));
   std::error_code ignored;
   if (std::filesystem::equivalent(options.past, options.database.path, ignored)) {
-    end_command(exit_usage, {options.past.string(), 0, "is the past and the database to write to",
+    end_command(exit_usage, {options.past.string(), 0, "is named by both --past and --db",
                              "name another file with --db; plumbline merge joins the two"});
   }
   auto store = need(options.database.open(false));
@@ -235,7 +235,7 @@ int confirm(const ConfirmOptions& options) {
     print_json(as_json(batches));
   } else {
     print(batches);
-    fmt::print("{} measured again, {} not; plumbline merge {} {} --judge concludes\n",
+    fmt::print("{} measured again, {} not; next: plumbline merge {} {} --judge\n",
                plural(static_cast<std::size_t>(asked), "case"), left_out, options.past.string(),
                options.database.path.string());
   }
@@ -255,8 +255,8 @@ void add_confirm(Command app, int& exit_code) {
   options.database.add_to(command);
   command
       .add_option("--past", options.past, "FILE",
-                  "Database that the night was merged into, which is only read: what the cases are "
-                  "compared with")
+                  "Database that the night was merged into, with which the cases are compared; it "
+                  "is only read")
       .required();
   command.add_option(
       "--provider", options.providers, "FILE",
@@ -268,8 +268,8 @@ void add_confirm(Command app, int& exit_code) {
   add_format(command, options.format, {"text", "json"});
   command.add_flag("--quiet,-q", options.quiet, "No progress");
   command.footer(
-      "It concludes nothing: `plumbline merge` does, with --judge. Exit code 5 if a case could not "
-      "be measured on this machine, because it belongs to another machine class.\n"
+      "`plumbline merge --judge` then decides about the cases. Exit code 5 if a case could not be "
+      "measured on this machine, for example because it belongs to another machine class.\n"
       "Examples:\n"
       "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
       "  plumbline confirm open.json --db confirm.db --past history.db\n"

@@ -21,8 +21,8 @@ int print_metadata(const std::filesystem::path& database) {
                             shell_quoted(script.string()), shell_quoted(database.string())));
   if (!said || !said->is_success) {
     end_command(exit_infrastructure,
-                {script.string(), 0, fmt::format("{} did not run it", python.string()),
-                 "see what it wrote above; PLUMBLINE_PYTHON names another interpreter"});
+                {script.string(), 0, fmt::format("failed under {}", python.string()),
+                 "see its messages above; PLUMBLINE_PYTHON names another interpreter"});
   }
   fmt::print("{}\n", said->text);
   return exit_fine;

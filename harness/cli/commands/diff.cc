@@ -74,7 +74,7 @@ int run_diff(const DiffOptions& options) {
                 "a suite's problems state it all");
   }
   if (options.kernels == nullptr)
-    end_command(exit_usage, "plumbline diff: two kernels cannot be run here",
+    end_command(exit_usage, "plumbline diff: this program cannot run kernels",
                 harness_package_remedy);
   return options.kernels->run(question);
 }
@@ -101,20 +101,20 @@ void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels) 
       "suites", question.suites, "SUITE.toml",
       "Suite files (TOML), for two kernels: the problems of all their groups, once each");
   if (options->kernels != nullptr) options->kernels->add_options_to(command);
-  options->attributes.add_to(command, "What both dumps leave unstated");
+  options->attributes.add_to(command, "Attributes that the dumps do not state");
   add_reference_cost(command, question.reference_cost_limit);
   add_format(command, question.format, diff_formats);
   command.add_flag("--verbose,-v", question.verbose,
-                   "Everything of each comparison: also the map of heads and the softmax's kappa");
+                   "Each comparison in full, with the map of heads and the softmax's kappa");
   command.footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"
       "  plumbline diff cpu/flash cpu/split_kv cases/smoke.toml\n"
       "  plumbline diff cpu/flash mine/flash cases/smoke.toml --provider ./libmine.so --case "
       "'*bf16*'\n"
-      "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains "
-      "the difference), 1 BUG (it says which\n"
-      "of the two is wrong), 5 UNDECIDED, 4 nothing compared, 2 the two do not ask the same.");
+      "Exit codes: 0 ROUNDING (both keep their limits against fp64, and their rounding specs "
+      "explain the difference), 1 BUG (the report names the wrong one), 5 UNDECIDED, 4 nothing "
+      "compared, 2 usage, or the two solve different problems.");
   command.callback([command, options, &exit_code] {
     if (!command.is_typed("suites")) options->forget_suites_of_dumps();
     exit_code = run_diff(*options);

@@ -39,7 +39,7 @@ Finding processor() {
                     __builtin_cpu_supports("bmi2");
   return {"processor", good, true,
           good ? fmt::format("x86-64-v3, {} threads", std::thread::hardware_concurrency())
-               : "no AVX2 and FMA: the CPU kernels refuse to run here"};
+               : "no AVX2, FMA or BMI2: the CPU kernels refuse to run here"};
 }
 
 Finding settings() {
@@ -103,10 +103,10 @@ Python python() {
   const auto worker = find_python_worker();
   if (!worker) return no_python(error_text(worker.error(), 0));
   if (!std::filesystem::exists(worker->parent_path() / "plumbline_python_support.so")) {
-    return no_python(fmt::format(
-        "{} is there, plumbline_python_support.so is not beside it\n  remedy: {}", worker->string(),
-        is_in_checkout() ? "run ci/quickstart.sh (target programs)"
-                         : "install plumbline again, all of it"));
+    return no_python(fmt::format("plumbline_python_support.so is missing beside {}\n  remedy: {}",
+                                 worker->string(),
+                                 is_in_checkout() ? "run ci/quickstart.sh (target programs)"
+                                                  : "install plumbline again, all of it"));
   }
   const auto interpreter = find_python();
   if (!interpreter) return no_python(error_text(interpreter.error(), 0));
@@ -122,7 +122,7 @@ Python python() {
         fmt::format("{} cannot be used: {}\n  remedy: set PLUMBLINE_PYTHON to a "
                     "Python interpreter of 3.9 or later",
                     interpreter->string(),
-                    !said                ? "no process starts"
+                    !said                ? "no process can be started"
                     : said->text.empty() ? "it ended with an error"
                                          : said->text));
   }
@@ -239,7 +239,7 @@ std::vector<Finding> providers(const ProviderOptions& options, const Python& pyt
     answers[i].name = rest[i].name;
     if (quick) continue;
     if (is_python_file(rest[i].path.string()) && !python.serves) {
-      answers[i].lack = "Python (above) serves no kernel";
+      answers[i].lack = "Python (above) cannot run kernels";
     } else {
       questions.emplace_back([&, i] { answers[i] = bundled(rest[i], python.interpreter); });
     }

@@ -29,8 +29,8 @@ nlohmann::json json_of(const std::string& command) {
   if (!said) end_command(exit_infrastructure, "no process can be started", "see `ulimit -u`");
   auto answer = parse_json_if_valid(said->text);
   if (!answer.is_object())
-    end_command(exit_infrastructure, fmt::format("{} did not answer", command),
-                "see what it wrote above");
+    end_command(exit_infrastructure, fmt::format("{} printed no result", command),
+                "see its messages above");
   return answer;
 }
 
@@ -96,7 +96,7 @@ void add_export(Command app, int& exit_code) {
   command.add_option("--parquet", options.parquet, "FILE", "The rows of the view v_history")
       .required();
   command.add_option("--nights", options.nights, "FILE",
-                     "Also the rows of v_night_times: how the times of each run stood together");
+                     "Also the rows of v_night_times: the common shift of each run's times");
   options.database.add_to(command);
   command.add_option("--night", options.night, "ID",
                      "Only this night: its id, a unique prefix, latest-night or latest-night~N");

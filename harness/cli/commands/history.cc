@@ -190,7 +190,7 @@ int history(const HistoryOptions& options) {
   auto histories = read_histories(options, *store);
   if (histories.cases.empty()) {
     end_command(exit_nothing, fmt::format("no stored case matches \"{}\"", options.pattern),
-                "a glob over case ids, for example 'cpu/flash/bf16*'");
+                "give a glob over case ids, for example 'cpu/flash/bf16*'");
   }
   write_as(history_formats, options.format, histories);
   return exit_fine;
@@ -212,8 +212,8 @@ void add_history(Command app, int& exit_code) {
   add_format(command, options.format, history_formats);
   command.footer(
       "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
-      "level of the time. Times are also ratios to a sentinel that was timed in turn: the "
-      "level is the usual ratio now, the limit the one from which on the case is slower.\n"
+      "level of the time. Times are also given as ratios to a sentinel that was timed in turn. The "
+      "level is the usual ratio now; the case is slower if its ratio exceeds the limit.\n"
       "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"
       "  plumbline history 'cpu/*' --cases 100 --limit 1\n"
       "`plumbline report` draws the history of each case.");

@@ -59,7 +59,7 @@ std::vector<Template> templates_of(const Language& language) {
         all.push_back({entry.path(), entry.path().lexically_relative(folder)});
     if (missing) {
       end_command(exit_infrastructure,
-                  Error{folder.string(), 0, "the templates of a start are not there",
+                  Error{folder.string(), 0, "the templates of `init` are missing",
                         "install plumbline again: cmake --install BUILD --prefix DIR"});
     }
   }
@@ -124,7 +124,7 @@ int init(const InitOptions& options) {
 void add_init(Command app, int& exit_code) {
   auto [command, options] =
       add_verb(app, exit_code, init, "init",
-               "Write a start: a kernel, a suite, a contract and plumbline.toml");
+               "Write a starter project: kernel, suite, contract and plumbline.toml");
   command.add_option("folder", options.folder, "DIR", "Target folder; created if missing")
       .capture_default_str();
   std::vector<std::string> names;

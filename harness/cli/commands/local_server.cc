@@ -212,7 +212,7 @@ Result<RequestCounts> serve_locally(int port,
     bound = -1;
   }
   if (bound <= 0) {
-    return fail(fmt::format("port {} of 127.0.0.1 cannot be had: {}", port, std::strerror(errno)),
+    return fail(fmt::format("port {} of 127.0.0.1 cannot be used: {}", port, std::strerror(errno)),
                 "name another with --port, or --port 0 for any that is free");
   }
   std::atomic<bool> ended{false};

@@ -119,7 +119,7 @@ void add_matrix(Command app, int& exit_code) {
   options.database.add_to(command);
   command.add_option(
       "--expect-equal", options.expect_equal, "A=B",
-      "Two devices, A=B: exit 1 if a case that ran on both has other bits; repeat for more");
+      "Two devices, A=B: exit 1 if the bits of a case differ between them; repeat for more");
   add_format(command, options.format, matrix_formats);
   command.footer(
       "Examples:\n"

@@ -170,9 +170,9 @@ int judge_merged(const MergeOptions& options, const MergeReport& report) {
     if (whole.missing.empty()) continue;
     errors.push_back(
         {options.out.string(), 0,
-         fmt::format("not measured, or not to its end: shard {}", fmt::join(whole.missing, ", ")),
-         "measure and merge it as well; statistics over suites and vanished cases wait "
-         "for it"});
+         fmt::format("not completely measured: shard {}", fmt::join(whole.missing, ", ")),
+         "measure and merge it as well; until then, suite statistics and vanished cases are not "
+         "judged"});
   }
   const int code = worst_of(shard_sets);
   return errors.empty() ? code : report_errors(errors, code);
@@ -199,23 +199,23 @@ void add_merge(Command app, int& exit_code) {
                                      "Join databases of runs (shards), in any order, into one");
   command
       .add_option("out", options.out, "OUT.db",
-                  "Database that takes up the others; created if need be")
+                  "Database that takes up the others; created if missing")
       .required();
   command
       .add_option("shards", options.shards, "SHARD.db",
                   "Databases to take up; they stay as they are")
       .required();
   command.add_flag("--judge", options.judge,
-                   "Then judge the runs that were merged, the shards of a night together, and with "
-                   "what `plumbline confirm` measured");
+                   "Then judge the merged runs: the shards of a night together, with what "
+                   "`plumbline confirm` measured");
   command.add_option("--confirmations", options.confirmations, "FILE",
-                     "With --judge: write the cases that fresh processes must be asked about, for "
+                     "With --judge: write the cases that fresh processes must measure again, for "
                      "`plumbline confirm`");
   command.add_option("--baselines", options.providers.baselines, "DIR",
                      "With --judge: directory with contracts.toml and support.toml");
   add_format(command, options.format, {"text", "json"});
   command.footer(
-      "What is in several files is stored once: merging again changes nothing. If one file is "
+      "A run in several files is stored once, so merging again changes nothing. If one file is "
       "refused, OUT.db stays as it was.\n"
       "With --judge the exit code is that of the night: 1 a failure or a confirmed regression, 3 a "
       "shard is missing, 5 something is unconfirmed or ambiguous.\n"

@@ -87,7 +87,8 @@ int show_night(const NightOptions& options, bool close) {
                 {options.database.path.string(), 0,
                  fmt::format("night {} is incomplete: {}; it stays open", id,
                              missing_text(summary.incomplete)),
-                 "finish it with `plumbline run … --resume`; `plumbline night show` names it"});
+                 "finish its runs with `plumbline run … --resume`; `plumbline night show` lists "
+                 "them"});
   }
   if (close) {
     const NightEvent event{id, NightEventKind::closed, now(), options.who,
@@ -132,7 +133,7 @@ void add_night(Command app, int& exit_code) {
       "night", "Nights: all runs of one night over all machines; open, close, list or show one");
   night.require_subcommand(1);
   night.footer(
-      "A night is what several runs share: open one, give its id to each run and each shard, on "
+      "Several runs together are a night: open one, give its id to each run and each shard, on "
       "every machine, merge, and close it. The exit code of close is that of the night: 0, 1 (it "
       "fails), 3 (a run is incomplete: the night stays open), 5 (something is unconfirmed, "
       "ambiguous or suspect, or a case of the night before is missing).\n"
@@ -151,7 +152,7 @@ void add_night(Command app, int& exit_code) {
   opened.database.add_to(open);
   auto [close, closed] =
       add_verb(night, exit_code, close_command, "close",
-               "Say that all runs of a night are there; its exit code is the night's");
+               "Close a night whose runs are all stored; the exit code is the night's");
   add_night_id(close, closed);
   add_author_options(close, closed);
   add_format(close, closed.format, night_formats);

@@ -78,15 +78,16 @@ void add_prune(Command app, int& exit_code) {
   command.add_option("--nights", options.options.nights, "Newest nights that stay whole")
       .check(from_to(1, 100000))
       .capture_default_str();
-  command.add_flag("--dry-run", options.options.dry_run, "Say what would be deleted, and why not");
+  command.add_flag("--dry-run", options.options.dry_run,
+                   "Print what would be deleted, and why the rest stays");
   command.add_flag("--vacuum", options.options.vacuum,
-                   "Afterwards give the space back, which rewrites the file");
+                   "Then return the free space to the disk, which rewrites the file");
   add_format(command, options.format, {"text", "json"});
   command.footer(
-      "Of older nights stay: failures, what was accepted, acknowledged or pinned, the 14 nights\n"
-      "before a pinned one, both sides of every change of bits, verdict or time, and the first "
-      "and\n"
-      "newest outcome of every series. One transaction: interrupted, it changes nothing.\n"
+      "Older nights keep failures, outcomes that were accepted, acknowledged or pinned, the 14\n"
+      "nights before a pinned one, both sides of every change of bits, verdict or time, the first\n"
+      "and newest outcome of every series, and the newest complete runs. One transaction does it,\n"
+      "so an interruption changes nothing.\n"
       "Examples:\n"
       "  plumbline prune history.db --dry-run\n"
       "  plumbline prune history.db --nights 60 --vacuum");

@@ -70,7 +70,7 @@ void add_report(Command app, int& exit_code) {
       add_verb(app, exit_code, report, "report", "Write a stored run or night as one HTML file");
   command.add_option("run", options.run,
                      "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
-                     "night:ID; commit:SHA. Without it the newest night, otherwise the newest run");
+                     "night:ID; commit:SHA. Default: newest night; without nights, newest run");
   command.add_option("-o,--output", options.output, "FILE",
                      "File to write (default: report.html; with --data report.json)");
   command.add_flag("--data", options.data,

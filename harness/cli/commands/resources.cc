@@ -170,7 +170,7 @@ Errors usage_errors(const ResourceOptions& options) {
   if (options.of_run && options.run.empty())
     errors.push_back({"", 0, "--of-run needs a run", "name it with --run"});
   if (!options.run.empty() && options.database.empty())
-    errors.push_back({"", 0, "--run names a run of no database", "name it with --db"});
+    errors.push_back({"", 0, "--run needs a database", "name it with --db"});
   if (!options.reports.empty() && !fs::is_directory(options.reports)) {
     errors.push_back({options.reports.string(), 0, "is not a folder",
                       "--reports names the folder with NAME.ptxas.txt"});
@@ -219,7 +219,7 @@ void add_resources(Command app, int& exit_code) {
   command.add_option("--arch", options.archs,
                      "Only this architecture, for example sm_90a; repeat for more");
   command.add_flag("--strict", options.strict,
-                   "Also compare figures of another toolkit than the approved ones");
+                   "Also compare figures if the approved ones are of another toolkit");
   command.add_flag("--accept", options.accept, "Write what was compiled as the approved figures")
       .excludes("--arch");
   command.add_option("--reason", options.reason, "Why the new figures are right");
@@ -227,10 +227,10 @@ void add_resources(Command app, int& exit_code) {
   command.add_option("--db", options.database, "FILE",
                      "Store the figures in this database of runs");
   command.add_option("--run", options.run,
-                     "… with this run (id, unique prefix, latest) instead of one of their own");
+                     "Store the figures in this run (id, unique prefix, latest), not in a new one");
   command.add_flag("--of-run", options.of_run,
-                   "Of the CUDA kernels that come with plumbline, list those that the run of --run "
-                   "has, and what got worse; everything is judged and stored");
+                   "List only the bundled CUDA kernels that the run of --run has, and those that "
+                   "got worse; all are judged and stored");
   add_format(command, options.format, resources_formats);
   command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"

@@ -337,7 +337,7 @@ int run(RunOptions& options) {
 void add_measuring(Command command, RunOptions& options) {
   command
       .add_option("--jobs,-j", options.jobs,
-                  "Cases measured at once (timed cases always run alone); default: one a "
+                  "Cases measured at once (timed cases always run alone); default: one per "
                   "processor, at most 4 if any is on cuda")
       .check(from_to(1, 256));
   add_timeout(command, options.measure);
@@ -389,9 +389,9 @@ void add_run(Command app, int& exit_code) {
                      "Also compare with the runs of this database, which is only read; for a shard "
                      "that stores into another file");
   command.add_option("--costs", options->costs, "FILE",
-                     "With --shard: make the shards even by what the cases took in the runs of "
-                     "this database, which is only read; all shards of a night must be given the "
-                     "same (default: --past, otherwise an estimate)");
+                     "With --shard: balance the shards by the times of the cases in this database, "
+                     "which is only read; all shards of a night must name the same one (default: "
+                     "--past, otherwise an estimate)");
   command.add_option("--commit", options->commit, "SHA",
                      "Commit of the code under test, stored with the run (default: "
                      "PLUMBLINE_COMMIT, then GITHUB_SHA)");
@@ -406,7 +406,7 @@ void add_run(Command app, int& exit_code) {
   command.add_option("--junit", options->junit, "FILE", "Write JUnit XML");
   command.add_option("--markdown", options->markdown, "FILE", "Write a Markdown summary");
   command.add_flag("--annotations", options->annotations,
-                   "Tell GitHub Actions on stderr what failed, at the lines of the suites");
+                   "Annotate failures for GitHub Actions on stderr, with the suites' lines");
   command.add_flag("--invariances{all}", options->invariances,
                    "Also compute the same rows in other ways and compare: in all ways of "
                    "docs/judging-comparisons.md, or in =NAME[,NAME]");

@@ -1,4 +1,4 @@
-// Reads the run's rows from the file once more, and words what is left to measure.
+// Reads the run's rows from the file once more, and prints the last messages of a run.
 #include "harness/cli/commands/run_end.h"
 
 #include <fmt/format.h>

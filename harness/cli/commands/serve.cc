@@ -49,7 +49,7 @@ LocalAnswer case_answer(LivePage& page, const std::multimap<std::string, std::st
   const auto row = row_text ? parse_unsigned(*row_text) : std::nullopt;
   const std::string id = only("report").value_or("");
   if (!row || query.size() != 1 + query.count("report") || query.count("report") > 1)
-    return plain(400, "Ask for /api/case?row=N, N = 0, 1, … a row of the report's table of cases.");
+    return plain(400, "Request /api/case?row=N; N = 0, 1, … is a row of the report's cases.");
   auto found = page.detail(id, *row);
   if (!found) return plain(500, to_string(found.error()));
   switch (found->lack) {
@@ -111,11 +111,10 @@ void add_serve(Command app, int& exit_code) {
   auto [command, options] =
       add_verb(app, exit_code, serve, "serve",
                "Show the page of `report` over a database that is being written");
-  command.add_option(
-      "run", options.run,
-      "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
-      "night:ID; commit:SHA. Without it the newest night, otherwise the newest run: a "
-      "new one shows when the page is loaded again");
+  command.add_option("run", options.run,
+                     "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
+                     "night:ID; commit:SHA. Default: newest night; without nights, newest run. "
+                     "Reloading the page shows a newer one");
   command.add_option("--port", options.port, "N", "Port of 127.0.0.1; 0 takes any that is free")
       .check(from_to(0, 65535))
       .capture_default_str();

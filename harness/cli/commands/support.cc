@@ -118,8 +118,8 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
   for (const SuggestedEntry& entry : entries) text += entry_with_comment(entry);
   for (const auto& [refused, ran] : inseparable) {
     text += fmt::format(
-        "\n# No entry can say this: refused was\n#   {}\n# and the same fields were taken in\n#   "
-        "{}\n",
+        "\n# No entry can separate two cases with equal fields. The kernel refused\n#   {}\n# and "
+        "ran\n#   {}\n",
         refused, ran);
   }
   for (const ContradictedEntry& c : suggestion.contradicted) {
@@ -184,7 +184,7 @@ int suggest(const SuggestOptions& options) {
 
 void add_support(Command app, int& exit_code) {
   const Command command = app.add_subcommand(
-      "support", "Write entries of the table of what kernels refuse, baselines/support.toml");
+      "support", "Write entries of baselines/support.toml, which lists what kernels refuse");
   command.require_subcommand(1);
   command.footer(
       "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
@@ -203,9 +203,9 @@ void add_support(Command app, int& exit_code) {
       "for more");
   add_format(suggest_command, options.format, support_formats);
   suggest_command.footer(
-      "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
-      "else the case is a support_mismatch. What is printed covers no case that ran.\n"
-      "Exit 1 if no entry can settle every mismatch: comments say which and why.\n"
+      "If a kernel that has a contract or an entry refuses a problem, an entry must explain it; "
+      "otherwise the case is a support_mismatch. The printed entries cover no case that ran.\n"
+      "Exit 1 if a mismatch remains; comments name it and the reason.\n"
       "Examples:\n"
       "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"
       "  plumbline support suggest latest~1 --kernel 'mine/*'\n"
