@@ -80,8 +80,7 @@ Result<fs::path> find_file(std::string_view file_name) {
                   directory_variable));
 }
 
-// Returns a file's description, read once per path: what the first read found holds for the
-// process.
+// Returns a file's description. Reads each path once, and keeps the result for the whole process.
 Result<std::shared_ptr<const RecordedInputs>> read_once(const fs::path& path,
                                                         std::string_view file_name) {
   static std::mutex mutex;

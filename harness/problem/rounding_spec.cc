@@ -68,7 +68,7 @@ class Comparison {
     }
   }
 
-  // A rounding step that the pinned spec may not have.
+  // A rounding step that the pinned spec may lack.
   void compare(std::string_view field, spec_kind::Step, DType declared, DType pinned) {
     if (rounds(declared) && !rounds(pinned)) {
       findings.push_back(

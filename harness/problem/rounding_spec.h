@@ -30,8 +30,8 @@ inline constexpr Accumulator fp8_accumulator{DType::f32, true, 13, 16};
 
 // The m of P = exp(S - m), which decides the significands of P.
 enum class MaximumOfP {
-  running,  // the largest logit of some keys seen so far, which may lag; it may begin at the sink
-  one,      // the largest of the keys seen so far, without sinks, so that the largest P is 1
+  running,  // the largest logit of some keys seen so far; it may lag, and may begin at the sink
+  one,      // the largest logit of all keys seen so far, without sinks; the largest P is then 1
   ceil2,    // like running, rounded up to a whole number in units of log2(e)
   bf16,     // like running, rounded to bf16
   free,     // any number, such as one maximum for several rows
@@ -68,8 +68,8 @@ struct RoundingSpec {
 };
 
 // The dtype that Q, K and V are rounded to (nearest, ties to even) before the products: tf32 if
-// kv_dequantized_to is tf32, otherwise none. Adds no variance term, because the reference uses the
-// rounded values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
+// kv_dequantized_to is tf32, otherwise none. The rounding adds no variance term, because the
+// reference uses the rounded values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
 // The dtype that fp8 Q, K and V are rounded to after their scale. The matrix products and the
 // reference use round(fp32(scale * stored)), both to nearest, ties to even. none: the scale is
@@ -91,9 +91,10 @@ std::vector<std::string> looser_fields(const RoundingSpec& declared, const Round
 // Returns one line with only the fields that differ from the strict spec of `problem`
 // ("p_dtype=e4m3 p_prescale=256"), or "strict".
 std::string describe(const RoundingSpec& spec, const Problem& problem);
-// Returns the canonical text of all fields, which is the key in caches and in the store and parses
-// back. Fields by name, in the order of the struct, separated by spaces. Accumulators are
-// "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e or 2.
+// Returns the canonical text of all fields: name=value, in the order of the struct, separated by
+// spaces. Caches and the store use this text as a key, and parse_spec_text reads it. Accumulators
+// are "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e
+// or 2.
 std::string spec_text(const RoundingSpec& spec);
 Result<RoundingSpec> parse_spec_text(std::string_view text);
 

@@ -20,7 +20,7 @@ struct StepOfInputs : Step {};   // … of Q, K and V
 struct PowerOfTwo {};            // double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};
-struct OtherModel : Flag {};  // a way of rounding of which neither value is looser
+struct OtherModel : Flag {};  // a way of rounding; neither value is looser
 struct ModelOfP : OtherModel {};
 struct ModelOfQ : OtherModel {};
 struct Maximum {};                 // MaximumOfP

@@ -222,7 +222,7 @@ class HeaderReader {
       tensor.shape.push_back(static_cast<std::int64_t>(n));
     }
     if (!(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
-      return bad("\"data_offsets\" holds no two offsets");
+      return bad("\"data_offsets\" has a value that is not an offset");
     const auto begin = (*offsets)[0].get<std::uint64_t>(), end = (*offsets)[1].get<std::uint64_t>();
     if (begin > end || end > data_bytes_) {
       return bad(fmt::format("its data lie in [{}, {}), the file has {} bytes of data", begin, end,

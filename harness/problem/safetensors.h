@@ -26,8 +26,8 @@ Result<void> write_safetensors(const std::filesystem::path& path,
                                const std::vector<NamedTensor>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
-// A tensor as named by a file or framework: any dtype of the format ("F64", "F32", "F16", "BF16",
-// "F8_E4M3", "F8_E5M2", "I64", "I32", "U8", "BOOL", …), contiguous, row major. Does not own the
+// A tensor of a file or framework, contiguous, row major. `dtype` is any name of the format ("F64",
+// "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "U8", "BOOL", …). Does not own the
 // data.
 struct TensorData {
   std::string dtype;

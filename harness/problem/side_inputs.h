@@ -22,8 +22,7 @@ struct SideInputs {
 
 SideInputs side_inputs(const Problem& problem);
 
-// Returns the number of blocks of a sequence of up to `seq` tokens that have a scale each; at least
-// 1.
+// Returns the number of blocks with their own scale in a sequence of `seq` tokens; at least 1.
 std::int64_t scale_blocks(const Problem& problem, std::int64_t seq);
 // Return the index in q_scale of a token's scale, and the index in k_scale and v_scale.
 std::size_t q_scale_at(const Problem& problem, std::int64_t sample, std::int64_t row,

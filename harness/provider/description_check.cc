@@ -171,7 +171,7 @@ std::string description_fault(const plumbline_description& d) {
 std::string outputs_fault(const std::vector<std::string>& kernels,
                           const std::vector<std::vector<std::string>>& outputs) {
   if (outputs.size() != kernels.size())
-    return fmt::format("{} kernels, and outputs of {}", kernels.size(), outputs.size());
+    return fmt::format("{} kernels, but {} entries of outputs", kernels.size(), outputs.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     for (const std::string& output : outputs[i]) {
       const auto known = parse<RowOutput>(output);
@@ -193,12 +193,11 @@ std::string names_fault(std::string_view provider, const std::vector<std::string
   if (const std::string fault = name_fault(provider); !fault.empty())
     return fmt::format("the provider's name {}", fault);
   if (tensor_cores.size() != kernels.size()) {
-    return fmt::format("{} kernels, and {} words that say whether they use tensor cores",
-                       kernels.size(), tensor_cores.size());
+    return fmt::format("{} kernels, but {} entries of tensor_cores", kernels.size(),
+                       tensor_cores.size());
   }
   if (questions.size() != kernels.size()) {
-    return fmt::format("{} kernels, and {} words that say what they are asked", kernels.size(),
-                       questions.size());
+    return fmt::format("{} kernels, but {} entries of questions", kernels.size(), questions.size());
   }
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < kernels.size(); ++i) {

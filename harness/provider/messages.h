@@ -24,7 +24,7 @@ struct HelloRequest {
   std::uint64_t id = 0;  // repeated in the reply
   int protocol = protocol_version;
   std::uint32_t abi = PLUMBLINE_ABI_VERSION;
-  std::string provider;  // path of the shared library
+  std::string provider;  // path of the shared library or Python file
   std::string options;   // for plumbline_get_provider
   std::uint64_t memory_limit_bytes = 0;
   double timeout_s = 0;  // a worker whose parent died exits some seconds after this time
@@ -108,7 +108,7 @@ struct RunReply {
   std::uint64_t id = 0;
   std::string status = "error";
   std::string reason;
-  // null unless status is ok, and in the reply to an AgainRequest
+  // null unless status is ok; also null in the reply to an AgainRequest
   std::optional<plumbline_description> description;
   std::string description_error;  // not sent: why the received description is invalid
   std::uint64_t workspace_bytes = 0;

@@ -150,9 +150,9 @@ typedef struct plumbline_problem {
   int64_t window_right;
   double scale;    // multiplies q.k; already resolved (default 1 / sqrt(head_dim_qk))
   double softcap;  // 0 = off: logits become softcap * tanh(logit / softcap)
-  // 1: -slope |i + len_kv - len_q - j| is added after scale and softcap; tensors.alibi_slopes
+  // 1: -slope |i + len_kv - len_q - j| is added after scale and softcap (tensors.alibi_slopes)
   uint32_t has_alibi;
-  // 1: each query head has one more logit in the denominator, without a value; tensors.sinks
+  // 1: each query head has one more logit in the denominator, with no row of V (tensors.sinks)
   uint32_t has_sink;
   // Tokens of a sample that share an fp8 scale; 0: one scale for all tokens. Nonzero only for
   // providers with PLUMBLINE_FEATURE_FP8_SCALES.

@@ -24,10 +24,10 @@
 //     return plumbline::provider::serve<Mine>(abi_version, options);
 //   }
 //
-// Each of these functions may throw. `Refused` carries the status and the reason for plumbline;
-// std::bad_alloc is out of memory, and any other exception an error with its what().
-// plumbline_provider.h says when each is called, and what `run` writes into padded rows and
-// rows that see no key. tests/sample_provider/sample_provider.cpp is a complete provider.
+// Each of these functions may throw. `Refused` carries the status and the reason for plumbline.
+// std::bad_alloc is reported as out of memory, any other exception as an error with its what().
+// plumbline_provider.h says when each is called, and what `run` writes into padded rows and rows
+// that see no key. tests/sample_provider/sample_provider.cpp is a complete provider.
 #ifndef PLUMBLINE_PROVIDER_HPP_
 #define PLUMBLINE_PROVIDER_HPP_
 
@@ -151,8 +151,8 @@ inline const std::int32_t* device_indices(const plumbline_tensors& tensors,
   return static_cast<const std::int32_t*>((tensors.*copy).data);
 }
 
-// Returns the stream on which `prepare` may enqueue work that completes before `run`; nullptr: the
-// default stream. An older plumbline does not wait for it.
+// Returns the stream on which `prepare` may enqueue work that completes before `run`; nullptr means
+// the default stream. An older plumbline does not wait for the stream.
 inline void* planning_stream(const plumbline_tensors& tensors) {
   return has_field(tensors, &plumbline_tensors::stream) ? tensors.stream : nullptr;
 }
@@ -277,7 +277,7 @@ struct Library {
   // plumbline_feature bits that refusal() knows, beyond the first release.
   static std::uint64_t features() { return 0; }
   // Sets the options from the text after the library's name, and returns an error or "". After an
-  // error every query fails with it; plumbline sends one before the first case.
+  // error, every query fails with it. plumbline sends a query before the first case.
   static std::string set_options(std::string_view text) {
     return text.empty() ? "" : "unknown option '" + std::string(text) + "' (it takes none)";
   }
@@ -367,7 +367,7 @@ class Interface {
 
   static void require_size(std::uint32_t size, std::size_t known) {
     if (size < known)
-      throw Refused(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header");
+      throw Refused(PLUMBLINE_ERROR, "plumbline is too old for this provider; update plumbline");
   }
 
   static plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem,

@@ -1,5 +1,5 @@
-// Converts messages that the macros cannot convert to and from JSON, and rejects numbers that do
-// not fit.
+// Converts to and from JSON the messages that the macros cannot convert, and rejects numbers that
+// do not fit.
 #include "harness/provider/protocol.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The JSON form of messages.h: one object per line. The macros define it for messages that need
-// only their fields; protocol.cc has the rest.
+// The JSON form of messages.h: one object per line. The macros define it for messages that need no
+// more than a list of fields; protocol.cc converts the others.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fr
                                    products_per_step)
 void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec);
 void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec);
-// Each field may be absent: 0.
+// A field that is absent is 0.
 void to_json(nlohmann::json& json, const plumbline_more_roundings& more);
 void from_json(const nlohmann::json& json, plumbline_more_roundings& more);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split,

@@ -58,9 +58,8 @@ void find_truncation(BlockSums& sums, std::span<const std::int64_t> rows,
 }
 
 // Returns true if any R_j within its bounds gives nearly the variance of sums.range. With
-// `truncation`, this includes what depends on the sums of truncated products. There t = f R_j
-// except for small keys. If R_j changes by d, a signed sum S changes by at most
-// (|S| / R_j + 2 f (small keys)) d.
+// `truncation`, this includes the terms of truncated products, in which t = f R_j except for small
+// keys. If R_j changes by d, a signed sum S changes by at most (|S| / R_j + 2 f (small keys)) d.
 bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_variance, std::int64_t row,
                           bool truncation) {
   const RowBlock& block = *sums.block;

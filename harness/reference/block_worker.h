@@ -28,8 +28,8 @@ HeadData gather_for_row(const ReferenceContext& question, RowId row);
 // Returns the results of rows without visible keys, for every row of the selection.
 Reference without_keys(const ReferenceContext& question, const RowSelection& selection,
                        bool suite_scores);
-// Returns sigma_squared, raised to cover the error T_j that all flat rows share, as it is after
-// output rounding.
+// Returns sigma_squared, raised if necessary to cover T_j, the error that all flat rows share,
+// after output rounding.
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error);
 // Returns sigma^2 of an element from its variance before output rounding and T_j of a flat row. It

@@ -18,9 +18,9 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
 
 // The losses of a truncating accumulator: up to q = f R_j per addition, or the whole product. With
 // t_k = min(q, p_k |v_kj|), these are the sums over visible keys of sign(v_kj) t_k and t_k^2. Only
-// the given rows are written. Small keys have t_k < q in some column; the test may include a few
-// more. If small_keys_matter(row) returns false for the sums with t_k = q for all keys, these sums
-// are kept.
+// the given rows are written. Small keys have t_k < q in some column; small_keys may count a few
+// more. The sums first have t_k = q for all keys. They are kept if small_keys_matter(row) returns
+// false.
 struct TruncationSums {
   Buffer<float> signed_sum, square_sum;  // [R, ld]
   std::vector<std::int64_t> small_keys;  // [R]

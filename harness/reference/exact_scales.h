@@ -119,8 +119,8 @@ inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
-// Returns the relative error that a whole row of O shares. V's scale causes it by multiplying the
-// sums, or a merge by its weights exp(LSE_i - LSE) with a rounded LSE.
+// Returns the relative error that a whole row of O shares. It comes from V's scale, which
+// multiplies the sums, or from a merge's weights exp(LSE_i - LSE) with a rounded LSE.
 inline double error_of_sums(const Model& model, bool scaled_outside, double lse) {
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
@@ -152,8 +152,8 @@ struct Accumulation {
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3. If O is rounded between
-// tiles, each of n / 16 tiles adds the same, with half the first part: O is half as large in the
-// mean square.
+// tiles, each of n / 16 tiles adds the same with half the first term. On average over the tiles,
+// O^2 is half as large.
 inline double stored_partials(const Model& model, double unit, std::int64_t n,
                               const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);

@@ -34,7 +34,7 @@ class KeyValues {
   const void* k_;
   const void* v_;
   bool has_scales_;
-  // The dtypes that scale * stored and unscaled numbers are rounded to; none = not rounded.
+  // Numbers are rounded to dequantized_ after a scale, otherwise to rounded_; none = not rounded.
   DType dequantized_, rounded_;
 };
 

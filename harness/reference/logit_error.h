@@ -58,7 +58,7 @@ class LogitError {
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
   // Bounds of beta at slope 1 for any norm from x / sqrt(d), the least possible with this x, to
   // `most`. beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm.
-  // The inequality of means of its first two terms gives min_beta().
+  // The inequality of arithmetic and geometric means, for beta's first two terms, gives min_beta().
   float min_beta(float x) const { return x * min_beta_; }
   float max_beta(float x, float most) const { return std::max(x * max_beta_, beta(x, 1, most)); }
   // Returns the standard deviation, including the systematic part. Grows with norm and beta.

@@ -40,8 +40,8 @@ struct ShapedSizes {
   float magnitude(std::int64_t k) const { return shaped_sizes(block, first + k).magnitude; }
 };
 
-// The norm of a key's products, LogitError::norm(), and its beta; or their largest possible values
-// and a typical beta.
+// ExactErrors returns the norm of a key's products, LogitError::norm(), and its beta. LargestErrors
+// returns their largest possible values and a typical beta.
 struct ExactErrors {
   LogitError error;
   const float* products;
@@ -162,7 +162,8 @@ void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
 }
 
 // Computes, without the products, upper bounds of sd_k and its sums, and the mean bias that the
-// norms of q and k suggest. Keeps them only if no products with these norms would move lse_sigma.
+// norms of q and k suggest. Keeps them only if lse_sigma hardly varies over all products with these
+// norms.
 void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   const HeadData& head = *block_->head;
   const std::int64_t first = row * block_->stride;

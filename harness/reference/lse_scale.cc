@@ -62,7 +62,7 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];
-    const double keys = total / block.total.data()[row];  // sum of the keys' p_k beside a sink
+    const double keys = total / block.total.data()[row];  // sum of p_k without the sink, or 1
     variance += at_least_shared(
                     of_rounded_denominator(sums, row, p, p_weights(model, total, rounding, keys)),
                     rounding.error_sum / keys) +

@@ -73,8 +73,8 @@ typedef struct plumbline_reference_request {
   double* lse;          /* [rows] natural logarithm */
   double* lse_variance; /* [rows] */
   /* [rows] 1 if the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows" and
-   * S_t of TA), otherwise 0. The variances of such a row lack what these add; the caller computes
-   * them. */
+   * S_t of TA), otherwise 0. The variances of such a row omit these effects; the caller recomputes
+   * the row. */
   int32_t* repeats;
 } plumbline_reference_request;
 

@@ -1,5 +1,5 @@
-// Bounds of the prefix sums of p_k v_kj in key order. Finding them while O = P V is computed costs
-// a few percent of it.
+// Bounds of the prefix sums of p_k v_kj in key order. Finding them adds a few percent to the time
+// of the product O = P V.
 #pragma once
 
 #include "harness/reference/head_data.h"
@@ -7,8 +7,8 @@
 namespace plumbline {
 
 // The sums are known at the edges of chunks of keys. Between two edges a sum exceeds the larger of
-// them by at most half of the chunk's sum of p |v_j|. By Cauchy-Schwarz, this is at most half the
-// product of the chunk's 2-norms of p and v_j.
+// the two edge sums by at most half of the chunk's sum of p |v_j|. By Cauchy-Schwarz, this is at
+// most half the product of the chunk's 2-norms of p and v_j.
 class PrefixBounds {
  public:
   // Call start() for R rows whose key 0 is `first_key` of the head, then start_row() with each

@@ -23,7 +23,7 @@ namespace {
 // in the cache.
 constexpr std::int64_t max_block_rows = 128, min_block_rows = 16, max_block_elements = 1 << 19;
 
-// Multiply-adds from which threads share the work. Waking a thread takes as long.
+// Threads share work of at least this many multiply-adds, which take as long as waking a thread.
 constexpr double min_shared_cost = 1e6;
 
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.

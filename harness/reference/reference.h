@@ -49,8 +49,8 @@ struct RowSelection {
   std::vector<RowId> rows;  // ordered by (sample, head, row)
   bool sampled = false;     // some rows are left out
   std::int64_t rows_total = 0;
-  // True for rows taken for the rotation. Maxima that decide include them; means that are compared
-  // with earlier nights do not. Empty if there are none.
+  // True for rows taken for the rotation. Maxima that decide a verdict include them; means that are
+  // compared with earlier nights do not. Empty if there are none.
   std::vector<bool> rotating = {};
   std::int64_t rotation = 0;  // the argument of select_rows
 };
@@ -105,7 +105,8 @@ Reference compute_reference(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options = {});
 
-// Explains one element: the share of each rounding in sigma^2. Shares sum to 1.
+// Explains one element: the share of each rounding in sigma^2. Shares sum to 1, or are 0
+// for a row without visible keys.
 struct Explanation {
   double o = 0, spre = 0, sigma = 0;
   std::array<double, rounding_count> share{};

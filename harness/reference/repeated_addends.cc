@@ -10,8 +10,8 @@
 namespace plumbline {
 namespace {
 
-// Returns the i-th sample of n keys. The stride is the golden ratio of n, so that samples do not
-// follow a period of the values.
+// Returns the i-th sample of n keys. The stride is n divided by the golden ratio, so that samples
+// do not follow a period of the values.
 std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
   if (n <= max_sampled_keys) return i;
   const std::uint64_t fraction = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761};

@@ -16,8 +16,9 @@ inline double repeated_addends(double n, double share) {
   return share > 0.25 ? n * (4 * share - 1) / 3 : 0;
 }
 
-// Returns S_t, the largest share of a row's keys whose t lie within two steps of 4 u32 l. Keys with
-// t below u32 l, which change no sum by a step, are not counted. 0 unless it exceeds 1/4.
+// Returns S_t, the largest share of a row's keys whose t lie within two steps, 8 u32 l, of each
+// other. Returns 0 if it is at most 1/4. Keys with t below u32 l, which change no sum by a step,
+// are not counted.
 double repeated_share(const RowBlock& block, std::int64_t row);
 // Returns S_vj by column: the largest share of a row's keys with v_kj within 4 u32 n |o_j| of one
 // v_ij, tried for 16 keys i.

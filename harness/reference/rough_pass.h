@@ -31,8 +31,8 @@ struct RowReader {
 };
 
 // `reference` has some rows, by the same spec. Runs in the calling oneTBB arena. If all rows would
-// cost (visible keys times both head dims) more than `cost_limit`, takes every n-th row, and other
-// ones with another rotation of the reference's rows.
+// cost (visible keys times both head dims) more than `cost_limit`, takes every n-th row. The
+// rotation of the reference's rows decides which rows these are.
 RoughPass compare_unreferenced_rows(const Geometry& geometry, const InputView& inputs,
                                     const RoundingSpec& spec, const Reference& reference,
                                     const RowReader& output, double cost_limit = 2e12);

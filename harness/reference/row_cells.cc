@@ -33,9 +33,8 @@ void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Ce
 
 void RowCells::find(const Model& model, const RowBlock& block, std::int64_t row, Cells& cells) {
   const double *s = block.s_of(row), *p = block.p_of(row);
-  const double m = block.row_max.data()[row],
-               l = block.total.data()[row],  // p * total is the P that is rounded
-      total = model.p_normalized ? 1 : l;
+  const double m = block.row_max.data()[row], l = block.total.data()[row],
+               total = model.p_normalized ? 1 : l;  // p * total is the P that is rounded
   const auto build_by = [&](auto label) { build(block, row, KeepCells::multi_key, cells, label); };
   if (model.u_s > 0) {
     build_by(

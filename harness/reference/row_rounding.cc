@@ -61,9 +61,9 @@ void sum_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
     sums[static_cast<std::size_t>(RowRounding::octave(of_key * t_of_p))] += square(of_key);
 }
 
-// A faster version for rows in which all octaves after the first eight have too little together.
-// Sets their sums to 0. Returns false for other rows. fp32 is precise enough for the decisions made
-// from the sums.
+// A faster version for rows in which all octaves after the first eight together have less than
+// min_octave_share. Sets the sums of these octaves to 0. Returns false for other rows. fp32 is
+// precise enough for the decisions made from the sums.
 bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
   constexpr std::size_t first = 8, lanes = 8;
   using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
@@ -171,8 +171,8 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
 }
 
 // Returns the maxima to try: over all keys, and over the tiles so far, for usual tile sizes in
-// either order; each also begun at the sink. Rows that repeat under another bias meet the same
-// roundings tile by tile, so they add tile sizes and splits.
+// either order; each also begun at the sink. Flat rows that differ only in their bias repeat the
+// same roundings tile by tile, so `repeats` adds tile sizes and splits.
 std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool has_sink,
                                                        bool repeats) const {
   using Order = Guess::Order;

@@ -145,7 +145,7 @@ class ScaleSums {
   }
 
   // Returns the mean of |s - s_sink| over the keys, times p_sink. A relative error that all logits
-  // share scales the output in proportion to it.
+  // share scales the output in proportion to this product.
   double distance_from_sink(std::int64_t r, double weight) const {
     const RowBlock& block = worker_.block;
     const Sink* sink = block.sink(r);

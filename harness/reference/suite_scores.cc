@@ -15,8 +15,8 @@ double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   return excess <= 0 ? 0 : excess;
 }
 
-// The correlated part c of P's rounding, relative to O and to G: P values of near-uniform logits
-// are in one or two rounding cells. Fitted to simulated kernels.
+// The correlated part c of P's rounding, relative to O and to G. It exists because P values of
+// near-uniform logits are in one or two rounding cells. Fitted to simulated kernels.
 double correlated_shrink(const Model& model, double deviation) {
   return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p);
 }
@@ -194,8 +194,8 @@ void SuiteScores::project_centered() {
               0, projection_.data(), static_cast<int>(projection_stride_));
 }
 
-// V is not centered here, because it would not stay exact. If sigma_j is small because v_kj is,
-// that error would not be small.
+// V is not centered here, because centered values are not exact in bf16. If sigma_j is small
+// because v_kj is, their error would not be small.
 void SuiteScores::project_rounded() {
   const HeadData& head = *block_->head;
   constexpr std::int64_t panel = Bf16Matrix::panel;

@@ -76,8 +76,8 @@ TEST(StandIn, DefaultStreamKernelLosesOutput) {
     EXPECT_EQ(result.reply.status, Status::ok) << kernel << ": " << result.reply.reason;
     EXPECT_TRUE(result.all_poison) << kernel;
     EXPECT_EQ(result.reply.workspace_fault,
-              "out was written before the stream that run was given had begun: a kernel runs on "
-              "another stream");
+              "out was written before the stream given to run had begun: a kernel runs on another "
+              "stream");
   }
   EXPECT_TRUE(run(*worker, "prefill_mma", 1).all_poison) << "timed, too";
 }

@@ -117,7 +117,7 @@ TEST_F(BundledProviders, MissingProviderListsBundledNames) {
   EXPECT_THAT(missing_provider_remedy("./plumbline_cpu.so", folder_),
               testing::HasSubstr("did you mean cpu?"));
   EXPECT_THAT(missing_provider_remedy("./libmine.so", folder_),
-              testing::HasSubstr("by name there are cpu, mutants, torch"));
+              testing::HasSubstr("or name a bundled provider: cpu, mutants, torch"));
 }
 
 TEST_F(BundledProviders, MissingFileIsAnError) {

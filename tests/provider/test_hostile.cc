@@ -40,7 +40,7 @@ class Hostile : public testing::Test {
   void expect_fault(const std::string& kernel, const std::string& change) {
     const RunReply reply = run(kernel);
     EXPECT_EQ(reply.status, Status::error) << kernel;
-    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call left changed"), HasSubstr(change)));
+    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call changed state"), HasSubstr(change)));
     expect_clean_state();
   }
 

@@ -134,7 +134,7 @@ TEST(OlderPlumbline, HasFieldNeedsWholeField) {
 TEST(OlderPlumbline, ShorterThanFirstReleaseIsRefused) {
   const Answer answer = prepare(sizes_of_releases[0] - 1);
   EXPECT_EQ(answer.status, PLUMBLINE_ERROR);
-  EXPECT_THAT(answer.reason, HasSubstr("struct_size is smaller than this provider's header"));
+  EXPECT_THAT(answer.reason, HasSubstr("plumbline is too old for this provider"));
   EXPECT_FALSE(Planner::seen());
 }
 

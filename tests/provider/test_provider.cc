@@ -315,7 +315,9 @@ TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {
   use(make_worker("host"));
   const RunReply reply = run("ok", "cuda:0");
   EXPECT_EQ(reply.status, Status::error);
-  EXPECT_EQ(reply.reason, "provider test supports cuda:0 but offers no device memory");
+  EXPECT_EQ(reply.reason,
+            "provider test supports cuda:0 but has no memory functions "
+            "(plumbline_provider.memory)");
 }
 
 // ---- Kernels that behave ----

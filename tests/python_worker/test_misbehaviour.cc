@@ -252,7 +252,7 @@ TEST_F(PythonMisbehaviour, ProcessStateIsRestored) {
         std::pair{"ignores_interrupts", "the handler of SIGINT"}}) {
     const RunReply reply = run(kernel);
     EXPECT_EQ(reply.status, Status::error) << kernel;
-    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call left changed"), HasSubstr(change)));
+    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call changed state"), HasSubstr(change)));
     EXPECT_EQ(run("looks").description.launched, "seen: ") << kernel;
   }
 }

@@ -54,7 +54,7 @@ int call_without_exceptions(const char* phase, const ReasonedCall& call, char* r
 
 void call_provider(const char* phase, const ReasonedCall& call) {
   std::array<char, 1024> reason;
-  // Only the first byte, because this function is also on the timed path.
+  // Clears only the first byte, because this function is also on the timed path.
   reason.front() = '\0';
   const CrashPhase in_phase(phase);
   const int answer = call_without_exceptions(phase, call, reason.data(), reason.size());

@@ -1,4 +1,5 @@
-// Copies an image to and from the device in chunks, poisons it, and checks its guard bytes.
+// Copies an image to and from the device, poisons and compares it in chunks, and checks its guard
+// bytes.
 #include "harness/provider/child/device_buffer.h"
 
 #include <fmt/core.h>

@@ -105,7 +105,7 @@ Count count_devices(const plumbline_device_memory& table) {
   std::int32_t devices = 0;
   const std::int32_t code = called("device_count", [&] { return table.device_count(&devices); });
   count.why_none = code != 0      ? failure_of(table, "device_count", code)
-                   : devices <= 0 ? "device_count counts none"
+                   : devices <= 0 ? "device_count counts no device"
                                   : why_no_memory(table, 0);
   if (count.why_none.empty()) count.devices = devices;
   return count;

@@ -134,7 +134,7 @@ class Execution final : public KeptPlan {
     if (provider::needs_fp8_scales(problem_) &&
         (library_.features & PLUMBLINE_FEATURE_FP8_SCALES) == 0) {
       throw Stop{Status::unsupported,
-                 fmt::format("provider {} does not say that it knows fp8 Q and scales of tokens "
+                 fmt::format("provider {} does not declare fp8 Q and scales of tokens "
                              "(PLUMBLINE_FEATURE_FP8_SCALES in plumbline_provider.features)",
                              library_.name)};
     }
@@ -143,7 +143,8 @@ class Execution final : public KeptPlan {
     });
     if (!on_device()) return;
     if (!library_.memory) {
-      throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory",
+      throw Stop{Status::error, fmt::format("provider {} supports {} but has no memory functions "
+                                            "(plumbline_provider.memory)",
                                             provider_.name, request_.device.name)};
     }
     if (memory().has_streams()) stream_.emplace(memory());
@@ -191,8 +192,8 @@ class Execution final : public KeptPlan {
     return tensor;
   }
 
-  // Returns the buffer from which a tensor arrives in stream order; nothing if the device has no
-  // room. The kernel then finds the tensor in place.
+  // Returns the buffer from which a tensor arrives in stream order. Returns nothing without a
+  // stream, or if the buffer is too large; the kernel then finds the tensor in place.
   std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
     const std::size_t bytes = t.page_end - t.page_begin;
     if (!stream_ || bytes > max_arriving_bytes) return std::nullopt;
@@ -212,8 +213,7 @@ class Execution final : public KeptPlan {
         all.push_back(
             {image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
     }
-    if (device_workspace_ && !is_again_) {  // later calls of a plan find the workspace of the last
-                                            // one
+    if (device_workspace_ && !is_again_) {  // later calls find the previous call's workspace
       all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr,
                      request_.workspace_byte, "workspace"});
     }
@@ -284,8 +284,8 @@ class Execution final : public KeptPlan {
   // Makes the call whose outputs are judged.
   void run_judged(protocol::RunReply& reply) {
     if (!stream_) return run(1);
-    // If another call of the plan follows, this one must be the plan's only call before it, so it
-    // is not repeated.
+    // If another call of the plan follows, exactly one call must precede it, so this call is not
+    // repeated.
     const bool is_followed = request_.keep_plan && !is_again_;
     const auto if_early = is_followed ? IfEarly::leave_it : IfEarly::call_again;
     const std::string fault = call_in_order(

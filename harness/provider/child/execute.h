@@ -1,5 +1,5 @@
-// Serves run requests: places tensors and workspace, then calls query, prepare, run, describe, run
-// again (if wanted) and destroy, with clocks.
+// Serves run requests: calls query, prepare, run (if requested also timed), describe and destroy,
+// and places tensors before prepare and the workspace before run.
 #pragma once
 
 #include <cstdint>

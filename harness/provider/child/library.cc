@@ -27,7 +27,7 @@ std::string loading_remedy(const std::string& problem) {
   if (says("invalid ELF header") || says("file too short") || says("wrong ELF class") ||
       says("cannot dynamically load executable"))
     return "this is not a shared library for this machine; " + build;
-  if (says("undefined symbol")) return "link the library with what defines this symbol";
+  if (says("undefined symbol")) return "link the library that defines this symbol";
   if (says("cannot open shared object file"))
     return "install the library that is named, or put its folder into LD_LIBRARY_PATH";
   return "";
@@ -111,8 +111,8 @@ std::string text_of(const char* text) {
   return text == nullptr ? "" : std::string(text, strnlen(text, longest));
 }
 
-// The next functions return the provider's texts, "" for NULL. check_names() checks them later:
-// call_provider() would take its Stop for an exception of the provider.
+// The next functions return the provider's texts, "" for NULL. check_names() checks them outside
+// call_provider(), which would take a Stop for an exception of the provider.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {

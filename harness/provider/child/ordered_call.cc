@@ -74,7 +74,7 @@ std::string call_in_order(const DeviceMemory& memory, void* stream,
     memory.synchronize(stream);
     if (!written.empty()) {
       return fmt::format(
-          "{} was written before the stream that run was given had begun: a kernel runs on another "
+          "{} was written before the stream given to run had begun: a kernel runs on another "
           "stream",
           written);
     }

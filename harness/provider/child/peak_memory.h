@@ -7,7 +7,7 @@
 namespace plumbline {
 
 // Returns the bytes by which `run` raises the process's peak resident memory above its present
-// size; -1 if /proc does not tell. Pages that earlier calls freed are returned to the system first.
+// size; -1 if /proc lacks it. Pages that earlier calls freed are returned to the system first.
 std::int64_t measure_peak_memory(const std::function<void()>& run);
 
 }  // namespace plumbline

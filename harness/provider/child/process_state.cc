@@ -183,7 +183,7 @@ std::string ProcessState::restore(Allowance allowance) const {
 
 std::string reason_of_changes(const std::string& changes) {
   return fmt::format(
-      "the call left changed what the next kernel of the process meets: {}; put it back before the "
+      "the call changed state that the next kernel of the process uses: {}; restore it before the "
       "call returns",
       changes);
 }

@@ -21,7 +21,7 @@ namespace plumbline {
 // change.
 enum class Allowance { none, additions, everything };
 
-// Allowances by the kernels that a process has called.
+// Determines the allowance of a call from the kernels that the process has called.
 class KernelsCalled {
  public:
   // Returns the allowance for the call of `kernel` that just ended.

@@ -72,7 +72,7 @@ std::string missing_provider_remedy(const std::string& word, const fs::path& fol
     if (const std::string name = between(prefix, file, suffix); !name.empty()) file = name;
   }
   const auto known = texts_of(providers, &BundledProvider::name);
-  return fmt::format("{}check the path given to --provider; by name there are {}",
+  return fmt::format("{}check the path given to --provider, or name a bundled provider: {}",
                      did_you_mean(file, known), fmt::join(known, ", "));
 }
 

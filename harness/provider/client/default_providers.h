@@ -7,10 +7,9 @@
 
 namespace plumbline {
 
-// Returns true if there is a CUDA device, as far as one can tell without a toolkit. It needs
-// /dev/nvidiactl and /dev/nvidia0 (or 1, 2, …), or /dev/dxg, or a line of `nvidia-smi -L`. An empty
-// or negative CUDA_VISIBLE_DEVICES hides it. ci/gpu.sh uses the same test. The first case shows if
-// the driver works.
+// Returns true if there seems to be a CUDA device: /dev/nvidiactl and /dev/nvidia0 (or 1, 2, …), or
+// /dev/dxg, or a line of `nvidia-smi -L`. An empty or negative CUDA_VISIBLE_DEVICES hides it.
+// ci/gpu.sh uses the same test. Needs no toolkit; the first case shows if the driver works.
 bool has_cuda_device(const std::filesystem::path& devices = "/dev");
 
 // Returns the libraries in `folder` (lib/plumbline): always plumbline_cpu.so, plumbline_emulated.so

@@ -35,7 +35,7 @@ std::set<pid_t> children() {
 
 struct Workers {
   std::mutex mutex;
-  // The children of a shell survive if it became this program by `exec`; leave them alone.
+  // If a shell became this program by `exec`, the shell's children are now ours. They are spared.
   std::set<pid_t> spared = children();
   std::set<pid_t> alive;
   std::vector<std::string> ended_orphans;

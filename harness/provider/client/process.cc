@@ -178,9 +178,9 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   return process;
 }
 
-// Gets a descriptor that becomes readable when the process ends: a pidfd, or in sandboxes that
-// refuse it a pipe, which a thread closes. The thread leaves the process a zombie, so that its id
-// stays ours until reap, as with a pidfd. Returns an errno or 0.
+// Gets a descriptor that becomes readable when the process ends: a pidfd, or a pipe that a thread
+// closes if a sandbox refuses pidfds. The thread leaves the process a zombie, so that its id stays
+// ours until reap, as with a pidfd. Returns an errno or 0.
 int WorkerProcess::open_end() {
   // By number, because the declaration in glibc 2.36 lacks extern "C".
   end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));

@@ -57,7 +57,7 @@ class WorkerProcess {
 
   pid_t pid_ = -1;
   int end_descriptor_ = -1;  // becomes readable when the process ends
-  std::thread waiter_;       // closes a pipe at its end if the kernel has no pidfd
+  std::thread waiter_;       // without a pidfd, closes a pipe when the process ends
   int channel_ = -1;         // one socket: requests out, replies in
   int log_descriptor_ = -1;
   bool reaped_ = false;

@@ -20,8 +20,8 @@ NO_HANDLER = (signal.SIG_DFL, None)  # None: not set by Python
 
 
 def reason_of(changes: str) -> str:
-    return ("the call left changed what the next kernel of the process meets: "
-            f"{changes}; put it back before the call returns")
+    return ("the call changed state that the next kernel of the process uses: "
+            f"{changes}; restore it before the call returns")
 
 
 class SharedState:
