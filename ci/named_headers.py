@@ -1,8 +1,8 @@
 """Finds sources that use a name whose header neither they nor their own headers include.
 
-With unity builds and precompiled headers, a source may use what another one includes, but then does
-not compile in the presets without them (host, dev, asan). The table has the names that differ most
-between sources; the complete check is a build without either (`ci/weekly.sh --only asan host`).
+With unity builds (presets ci, tsan) or precompiled headers, a source compiles although it lacks an
+include. The table has the names that differ most between sources. The complete check is a build
+with neither (`ci/weekly.sh --only asan`).
 """
 import functools
 import re

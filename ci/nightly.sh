@@ -57,9 +57,9 @@ if ((first_night)) && [[ -e "$history" ]]; then
   exit 3
 fi
 if ((!first_night)) && [[ ! -s "$history" ]]; then
-  echo "ci/nightly.sh: $history is missing: without the nights before nothing can be compared," \
-    "and a regression would be green; remedy: restore it (a backup, an artifact of the last" \
-    "night), or say --first-night where there was none" >&2
+  echo "ci/nightly.sh: $history is missing, so nothing can be compared with earlier nights, and a" \
+    "regression would pass; remedy: restore it (a backup, an artifact of the last night), or add" \
+    "--first-night if there is no earlier night" >&2
   exit 3
 fi
 export PLUMBLINE_COMMIT="$commit"
@@ -102,12 +102,12 @@ worse_of() {
   done
 }
 
-# Prints the runs of the night so far; an error, or nothing, if it has none.
+# Prints the runs of the night so far as JSON. If it has none, prints an error or nothing.
 list_runs() {
   "$plumbline" night show "$night" --db "$work/night.db" --format json 2>/dev/null || true
 }
 
-# Prints the worst state of the night's runs, apart from those of the invariances.
+# Prints the worst exit code of the night's runs, apart from those of the invariances.
 worst_of_others() {
   local codes
   list_runs >"$work/all.json"
@@ -135,7 +135,7 @@ say_incomplete() {
     echo
     local ended="The suites ended with exit code $code_of_suites"
     ((${#invariances[@]} == 0)) || ended+=", the invariances with $code_of_invariances"
-    echo "$ended. Next: read the log; a code of 128 or more is a signal, such as 137 where memory" \
+    echo "$ended. Next: read the log; a code of 128 or more is a signal, such as 137 if memory" \
       "ran out. Then run the night again, or finish its runs with \`plumbline run … --resume\`."
     echo
     "$plumbline" night show "$night" --db "$work/night.db" --format markdown || true
@@ -172,8 +172,8 @@ code_of_suites=$code code_of_invariances=$kept
 code="$(worse_of "$code")"
 if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
 if ((kept == 4)); then
-  echo "warning: no invariance was measured: the options left no case of them, or the kernels" \
-    "take none" >&2
+  echo "warning: no invariance was measured, because the options left out all cases or the" \
+    "kernels support none" >&2
 else
   code="$(worse_of "$code" "$kept")"
 fi
@@ -221,7 +221,7 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
     ci/stories.sh || code=1
     ci/source_mutants.py --plumbline "$plumbline" || code=1
   else
-    echo "no kernels of others were judged, and no bugs planted in them: their sources are" \
+    echo "third-party kernels were not judged, nor bugs planted in them: their sources are" \
       "missing (ci/setup.sh --providers)"
   fi
 fi

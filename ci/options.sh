@@ -11,8 +11,7 @@ end_with() { echo "$script_name: ${*:2}" >&2; exit "$1"; }
 refuse() { end_with 2 "$* (see --help)"; }
 refuse_surplus() { (($# == 0)) || refuse "unexpected argument $1"; }
 
-# require_value WHAT OPTION [VALUE…]: `--out` has no value at the end of a command line or before
-# "".
+# require_value WHAT OPTION [VALUE…]: refuses an option whose value is missing or empty.
 require_value() { [[ -n "${3:-}" ]] || refuse "$2 needs $1"; }
 
 # Compares the virtual environment `venv` with the file `requirements`, of which it keeps a copy.
@@ -21,7 +20,7 @@ venv_lack() {
   if [[ ! -x "$venv/bin/python" ]]; then
     echo "there is no ${venv##*/}"
   elif ! cmp -s "$requirements" "$venv/installed.txt"; then
-    echo "${venv##*/} is not what ${requirements#"$PWD/"} names"
+    echo "${venv##*/} does not match ${requirements#"$PWD/"}"
   fi
 }
 make_venv() {

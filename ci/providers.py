@@ -111,7 +111,8 @@ def unpack(path, folders, root):
                 continue
             target = root / place / name[len(folder) + 1:]
             if ".." in target.parts:
-                sys.exit(f"ci/providers.py: {path.name} has a file {name}: refused")
+                sys.exit(f"ci/providers.py: {path.name} has a file {name}, which would leave the "
+                         "target folder; nothing more is unpacked")
             target.parent.mkdir(parents=True, exist_ok=True)
             with opened() as source, open(target, "wb") as file:
                 shutil.copyfileobj(source, file)
@@ -135,7 +136,7 @@ def main():
             print(archive)
         return 1 if missing else 0
     for archive, project, sha256, folders in missing:
-        print(f"bringing {archive}")
+        print(f"downloading {archive}")
         with tempfile.TemporaryDirectory() as temporary:
             path = pathlib.Path(temporary) / archive
             download(archive, project, sha256, path)

@@ -48,7 +48,7 @@ a mirror is the archive of the pinned commit; a clone makes one:
 to pin another commit: --write-hashes ci/recordings.sha256 --commit COMMIT, then review the diff.
 
 exit codes: 0 the recordings are there; 1 a file is not what is pinned; 2 usage;
-3 it cannot be fetched or written"""
+3 the recordings cannot be fetched or written"""
 
 SOURCE_FILE = re.compile(r"model_validation/(\w+)/(\w+)/([abcd])_\1_(\w+)\.txt")
 
@@ -102,7 +102,7 @@ def fetch(url):
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise Problem(f"cannot fetch {url}: {reason}; {remedy}", 3) from error
     if len(data) > LARGEST_ARCHIVE:
-        raise Problem(f"{url} has more than {LARGEST_ARCHIVE >> 20} MiB: it is another archive")
+        raise Problem(f"{url} has more than {LARGEST_ARCHIVE >> 20} MiB: it is the wrong archive")
     if length is not None and length.isdigit() and int(length) != len(data):
         raise Problem(f"cannot fetch {url}: the connection ended after {len(data)} of {length} "
                       f"bytes; run it again, or {remedy}", 3)
@@ -292,8 +292,8 @@ def arguments(words):
                         help="the folder for the recordings (default: .recordings/ of the "
                              "checkout, which git ignores and tests find)")
     parser.add_argument("--check", action="store_true",
-                        help="only verify the folder; exit code 1 names what is missing or "
-                             "differs")
+                        help="only verify the folder; list what is missing or differs, and exit "
+                             "with 1 if anything does")
     parser.add_argument("--hashes", type=pathlib.Path, default=PINS, metavar="FILE",
                         help="pins of another commit (default: ci/recordings.sha256)")
     parser.add_argument("--write-hashes", type=pathlib.Path, metavar="FILE",

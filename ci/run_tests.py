@@ -8,9 +8,9 @@
 The presets leave out the label `gpu`. This script runs its tests if there is an NVIDIA device, and
 otherwise counts them. With PLUMBLINE_REQUIRE_GPU=1 they always run, and fail without a device.
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory. If
-the build measured processor seconds, those of a whole run are compared with ci/seconds.csv. The
-last lines are CTest's own. Exit code: that of ctest; otherwise 1 if a step or test takes too long,
-or if a test was skipped because it needs a GPU but lacks the label.
+the build measured processor seconds, a run of all tests compares them with ci/seconds.csv. The last
+lines are CTest's own. Exit code: that of ctest; otherwise 1 if a step or test takes too long, or if
+a test was skipped because it needs a GPU but lacks the label.
 """
 import argparse
 import glob
@@ -198,8 +198,8 @@ def main():
     if gpu_tests:
         print(f"{gpu_tests} GPU tests not run: no NVIDIA device here; ci/gpu.sh runs them")
     if unlabelled:
-        print("skipped for want of a GPU, but without the label gpu, which its CMakeLists.txt has "
-              f"to give:\n  {cut(', '.join(unlabelled))}")
+        print("tests that were skipped without a GPU but lack the label gpu; remedy: add it in "
+              f"CMakeLists.txt:\n  {cut(', '.join(unlabelled))}")
     too_slow = False
     is_whole_run = not arguments.label and not arguments.options
     if is_whole_run and (build / "seconds.log").is_file():

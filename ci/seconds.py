@@ -5,10 +5,10 @@ A build with PLUMBLINE_SECONDS (preset ci) writes seconds.log while it builds an
 ci/cmake/measure_seconds.c defines the format. This script writes seconds.csv next to it, with every
 step and test. The committed file has those above 1 s; tests in it do not get the label `quick`.
 
-  ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s, and more than twice
-                                            its committed figure; names slow ones without a figure.
-                                            If the median test takes longer, up to 1.5 times, the
-                                            limit is that much higher
+  ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s and more than twice
+                                            its committed figure; lists slow ones without a figure.
+                                            If the median test is slower here, the limit rises by
+                                            the same factor, up to 1.5
   ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
 
 --accept keeps the figures of steps that came from the compiler cache, and of steps and tests that

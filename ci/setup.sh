@@ -129,12 +129,12 @@ sources="$(dirname "$ci")/.providers"
 if ((check)); then
   if ((providers)) && ! python3 "$ci/providers.py" "$sources" --check >/dev/null; then
     python3 "$ci/providers.py" "$sources" --check | sed 's/^/missing in .providers: /'
-    echo "remedy: run ci/setup.sh --providers (without root where no Debian package is missing)"
+    echo "remedy: run ci/setup.sh --providers (as root only if a Debian package is missing)"
     ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
   fi
   if ((page)) && ! page_is_there; then
     echo "missing: the packages of page"
-    echo "remedy: run ci/setup.sh --page (without root where no Debian package is missing)"
+    echo "remedy: run ci/setup.sh --page (as root only if a Debian package is missing)"
     ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
   fi
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
@@ -148,7 +148,7 @@ if ((check)); then
   if ((${#requirements[@]})); then
     option=--numpy
     ((!python)) || option=--python
-    echo "remedy: run ci/setup.sh $option (without root where no Debian package is missing)"
+    echo "remedy: run ci/setup.sh $option (as root only if a Debian package is missing)"
   fi
   exit 1
 fi

@@ -28,7 +28,7 @@ examples:
 
 exit codes: 0 every mutant was caught; 1 one was missed, did not compile or could not be judged, or
 the unchanged source fails; 2 wrong command line, table or sources.
-The build folder is used again: what it has of the unchanged source is not compiled twice.
+The build folder is reused, so the unchanged source is compiled only once.
 """
 
 # The CMake variable with the instances to compile, for each provider.
@@ -149,7 +149,7 @@ class Bench:
                    "--format", "json", "-j", str(self.options.jobs)]
         for group in groups:
             command += ["--match", f"source_mutants/{group}/*"]
-        # Few kernels of a library are launched, so each is compiled at its first use, into this.
+        # Few kernels of a library are launched, so each is compiled at its first use.
         cache = {"PLUMBLINE_PTX_CACHE": str(self.options.build / "ptx")}
         code, output = said(command, self.log, os.environ | cache)
         try:
@@ -226,7 +226,7 @@ def arguments(given):
                         default=ROOT / "build" / "dev" / "bin" / "plumbline",
                         help="the program that judges (default: build/dev/bin/plumbline)")
     parser.add_argument("--sources", type=pathlib.Path, default=ROOT / ".providers", metavar="DIR",
-                        help="what ci/setup.sh --providers brought (default: .providers)")
+                        help="sources of ci/setup.sh --providers (default: .providers)")
     parser.add_argument("--build", type=pathlib.Path, metavar="DIR",
                         default=ROOT / "build" / "source_mutants",
                         help="build folder (default: build/source_mutants)")

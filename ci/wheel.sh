@@ -79,7 +79,7 @@ make_wheel() {
     --disable-isa-ext-check --wheel-dir "$repaired" "$raw"/*.whl \
     >"$work/$which/auditwheel.txt" 2>&1 || {
     cat "$work/$which/auditwheel.txt" >&2
-    end_with 1 "the wheel needs more of a system than manylinux_2_28 has"
+    end_with 1 "the wheel needs a newer system than manylinux_2_28"
   }
   echo "  repaired in $((SECONDS - phase)) s: its shared libraries are in it"
   "$PLUMBLINE_WHEEL_PYTHON" ci/notices/notices.py wheel "$repaired"/*.whl --build "$work/build" \

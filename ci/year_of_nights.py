@@ -66,7 +66,7 @@ class Hash128(ctypes.Structure):
 
 
 def key_function():
-    """Returns the XXH3-128 of a text, which is a key as in harness/store/keys.cc."""
+    """Returns a function from a text to its XXH3-128, a key as in harness/store/keys.cc."""
     name = ctypes.util.find_library("xxhash")
     if name is None:
         sys.exit("ci/year_of_nights.py: libxxhash is missing; remedy: ci/setup.sh")
@@ -85,8 +85,8 @@ def columns(db: sqlite3.Connection, table: str) -> list:
 
 
 def copy_rows(db: sqlite3.Connection, table: str, source: str, replaced: dict) -> None:
-    """Returns an INSERT of all rows of `source`, whose columns are those of `table`, with some
-    replaced."""
+    """Inserts all rows of `source` into `table`, which has the same columns. `replaced` maps a
+    column to the SQL of its new value."""
     names = columns(db, table)
     values = ", ".join(replaced.get(name, f"s.{name}") for name in names)
     db.execute(f"INSERT INTO main.{table}({', '.join(names)}) SELECT {values} FROM {source} AS s")
@@ -344,7 +344,7 @@ def main() -> int:
                         help="timed series that are judged (default: 10000)")
     parser.add_argument("--dir", type=Path, help="keeps the files there")
     parser.add_argument("--no-limits", action="store_true",
-                        help="time over its limit is said and fails nothing, for a small year on"
+                        help="report times over their limits without failing, for a small year on"
                         " a busy machine")
     parser.add_argument("--plumbline", type=Path,
                         default=SOURCE / "build" / "host" / "bin" / "plumbline")

@@ -13,7 +13,7 @@ set(count 0)
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "^(sm_([0-9]+)),(yes|no),([0-9]*a?),([0-9]+,[0-9]+,[0-9]+),\
 ([0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+),([^,]*),([0-9]+,[0-9]+,[0-9]+)$")
-    message(FATAL_ERROR "${file}: no row of the table: ${line}\n  remedy: write it as the others")
+    message(FATAL_ERROR "${file}: no row of the table: ${line}\n  remedy: follow the header line")
   endif()
   set(is_emulated false)
   if(CMAKE_MATCH_3 STREQUAL "yes")
@@ -49,7 +49,7 @@ struct Architecture {
   // Tensor cores: fraction bits that a step keeps, products of a step.
   int fraction_bits, products_16_bit, products_tf32;
   // A multiprocessor: resident threads and blocks, KiB of shared memory of all blocks, of one block
-  // that asks for it, and bytes that the driver reserves for each block.
+  // that opts in, and bytes that the driver reserves for each block.
   int threads, blocks, shared_kib, block_shared_kib, reserved_shared_bytes;
   // The device that the emulator stands for.
   std::string_view device;

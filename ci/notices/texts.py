@@ -71,7 +71,7 @@ def _ziglang(prefix: pathlib.Path) -> Tuple[pathlib.Path, str]:
     raise NoText(f"{prefix} has no package ziglang\n  remedy: run ci/wheel/dependencies.sh")
 
 
-# The start of the name of the PyPI archive (ci/providers.py) with the library.
+# For each library, the start of the name of the PyPI archive (ci/providers.py) that contains it.
 _ARCHIVES = {"FlashAttention": "flash_attn", "CUTLASS": "flash_attn",
              "FlashInfer": "flashinfer_python", "CCCL": "flashinfer_python",
              "CUDA runtime": "nvidia_cuda_runtime_cu12"}
@@ -130,9 +130,9 @@ def _common_texts(parts: Sequence[Component]) -> Dict[str, str]:
 def notices(what: str, parts: Sequence[Component]) -> str:
     """Returns NOTICES.txt of `what`."""
     lines = [f"{what} is under the Apache License 2.0, which lies beside this file. It contains",
-             "parts of the projects below: each with its licence, and the text that it asks to",
-             "hand on. Debian's files describe the whole source of a project, of which a part is",
-             "linked.", ""]
+             "parts of the projects below, each with its licence and the notice that the licence",
+             "requires. Debian's files describe the whole source of a project, although only a",
+             "part is linked.", ""]
     lines += [f"  {part.library.name} {part.version}: {part.library.licence}" for part in parts]
     for part in parts:
         lines += ["", RULE, f"{part.library.name} {part.version}", f"{part.library.licence}", RULE,

@@ -91,8 +91,8 @@ Device::Device() {
     settings_.launch.arch = *arch;
   } else {
     fmt::print(stderr,
-               "plumbline cudart: PLUMBLINE_CUDART_ARCH={} is not emulated; remedy: {} are\n", name,
-               emulator::names_of_emulated);
+               "plumbline cudart: PLUMBLINE_CUDART_ARCH={} is not emulated; remedy: one of {}\n",
+               name, emulator::names_of_emulated);
     std::exit(2);
   }
 }
@@ -162,8 +162,7 @@ tl::expected<void, Failure> Device::allow_dynamic_shared(const void* host, int b
   if (bytes < 0 || bytes > most)
     return fail(
         invalid_value,
-        fmt::format("{}: {} bytes of dynamic shared memory, of {} that a block of {} may "
-                    "have",
+        fmt::format("{}: {} bytes of dynamic shared memory, but {} are the most for a block on {}",
                     function->second.name, bytes, most, emulator::name(settings_.launch.arch)));
   function->second.max_dynamic_shared_bytes = bytes;
   return {};

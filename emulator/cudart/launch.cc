@@ -11,7 +11,7 @@
 namespace plumbline::cudart {
 namespace {
 
-// Pushed by <<<…>>> and popped by the stub that the compiler calls.
+// Pushed by <<<…>>>, and popped by the kernel's stub, which the compiler generates.
 struct Configuration {
   Dim3 grid, block;
   std::size_t dynamic_shared_bytes;
@@ -35,7 +35,8 @@ Error max_active_blocks(int* blocks, const void* host, int threads, std::size_t 
   const auto ready = Device::instance().ready(host);
   if (!ready) return report(ready.error());
   if (threads < 1 || threads > 1024)
-    return report(invalid_value, fmt::format("a block of {} threads", threads));
+    return report(invalid_value,
+                  fmt::format("a block of {} threads: 1 to 1024 are possible", threads));
   const ptx::Kernel& kernel = *ready->kernel;
   *blocks = ptx::occupancy(Device::instance().settings().launch.arch, registers_of(kernel), threads,
                            ptx::dynamic_shared_offset(kernel.facts) + dynamic_shared);

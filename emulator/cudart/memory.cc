@@ -77,8 +77,8 @@ Error copy_symbol(const void* host, std::size_t offset, std::size_t bytes, void*
   if (!found) return report(found.error());
   const auto [begin, size] = *found;
   if (offset > size || bytes > size - offset)
-    return report(invalid_value,
-                  fmt::format("bytes {} to {} of a variable of {}", offset, offset + bytes, size));
+    return report(invalid_value, fmt::format("bytes {} to {} of a variable of {} bytes", offset,
+                                             offset + bytes, size));
   return out != nullptr ? copy(out, begin + offset, bytes) : copy(begin + offset, in, bytes);
 }
 

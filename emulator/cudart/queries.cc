@@ -129,10 +129,12 @@ Error cudaGetDevice(int* device) {
   return success;
 }
 Error cudaSetDevice(int device) {
-  return device == 0 ? success : report(invalid_device, fmt::format("device {} of 1", device));
+  return device == 0 ? success
+                     : report(invalid_device, fmt::format("device {}: 0 is the only one", device));
 }
 Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
-  if (device != 0) return report(invalid_device, fmt::format("device {} of 1", device));
+  if (device != 0)
+    return report(invalid_device, fmt::format("device {}: 0 is the only one", device));
   const auto found = device_attribute(Device::instance().settings().launch.arch, attribute);
   if (!found)
     return report(not_supported,

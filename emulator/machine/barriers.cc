@@ -14,8 +14,8 @@ void check_named(Block& block, Call call, int id, int threads, const Where& wher
   if (threads <= 0 || threads % static_cast<int>(warp_size) != 0 ||
       threads > static_cast<int>(max_threads)) {
     block.fail_at(call, where,
-                  fmt::format("barrier {} of {} threads: a multiple of {} is needed", id, threads,
-                              warp_size));
+                  fmt::format("barrier {} of {} threads: a multiple of {} up to 1024 is needed", id,
+                              threads, warp_size));
   }
 }
 
@@ -63,8 +63,8 @@ ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where whe
     barrier.expected = static_cast<unsigned>(threads);
   } else if (barrier.expected != static_cast<unsigned>(threads)) {
     block.fail_at(call, where,
-                  fmt::format("barrier {} of {} threads, but other threads asked for {}", id,
-                              threads, barrier.expected));
+                  fmt::format("barrier {} of {} threads, but other threads expect {}", id, threads,
+                              barrier.expected));
   }
   if ((barrier.arrived_lanes[lane.warp] & bit) != 0) {
     block.fail_at(call, where,

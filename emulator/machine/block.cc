@@ -161,7 +161,7 @@ Lane* Block::choose_random() {
 }
 
 // The stack of the failing lane is never unwound. No object on it may own memory, so `what` is
-// swapped: an assignment could leave it the old buffer.
+// swapped: after an assignment it could still own a buffer.
 void Block::fail(std::string what) {
   failure_.swap(what);
   self().fiber.switch_to(outside_, grid_->options.switching, true);
@@ -218,8 +218,8 @@ void Block::check_shared(Call call, const Where& where, const void* begin, std::
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   if (at < first || at + bytes > first + grid_->shared_bytes) {
     fail_at(call, where,
-            fmt::format("byte {} of {} of shared memory", static_cast<std::int64_t>(at - first),
-                        grid_->shared_bytes));
+            fmt::format("accesses bytes from {} on, but shared memory has {} bytes",
+                        static_cast<std::int64_t>(at - first), grid_->shared_bytes));
   }
   if (at % bytes != 0)
     fail_at(call, where,

@@ -1,4 +1,4 @@
-// Maps stacks with a guard page, switches fibers, and tells the sanitizers about it.
+// Maps stacks with a guard page, switches fibers, and reports each switch to AddressSanitizer.
 #include "emulator/machine/fiber.h"
 
 #include <sys/mman.h>

@@ -47,8 +47,8 @@ std::string refusal(const LaunchOptions& options, const Grid& grid) {
   const Dim3 blocks = grid.blocks, threads = grid.threads;
   const std::uint64_t count = std::uint64_t{threads.x} * threads.y * threads.z;
   if (count == 0 || count > max_threads || threads.z > 64) {
-    return fmt::format("a block of {} x {} x {} threads: 1 to {} are possible", threads.x,
-                       threads.y, threads.z, max_threads);
+    return fmt::format("a block of {} x {} x {} threads: 1 to {} are possible, at most 64 in z",
+                       threads.x, threads.y, threads.z, max_threads);
   }
   if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0 || blocks.x > 0x7fffffffU ||
       blocks.y > 65535 || blocks.z > 65535) {

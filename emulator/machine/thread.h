@@ -83,7 +83,7 @@ void cp_async_wait(int groups, Where where);
 void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where);
 void stmatrix(Call call, const std::uint32_t* r, void* row, Where where);
 // d = a b + d, with the instruction's registers (registers() in tensor_core.h): 4 of a and 2 of b,
-// half for half of K; d has 4 (fp32) or 2 (fp16).
+// or half as many with half of K; d has 4 (fp32) or 2 (fp16).
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where);
 
 }  // namespace plumbline::emulator

@@ -111,7 +111,7 @@ tl::expected<std::string, std::string> compiler_of(const CompileOptions& options
   version = version_of(compiler, folder);
   if (!version.empty()) return compiler;
   return tl::unexpected(fmt::format(
-      "{}: no C++ compiler, which compiled kernels need on this machine when they run first\n"
+      "{}: no C++ compiler; this machine needs one for the first run of each compiled kernel\n"
       "  remedy: install g++ or clang, or name one in PLUMBLINE_PTX_CXX",
       compiler));
 }
@@ -134,7 +134,7 @@ tl::expected<void, std::string> make_library(const std::string& source, const st
   if (status != 0) {
     const std::string said = first_lines(text_of(log), 10);
     fs::remove(made, error);
-    return tl::unexpected(fmt::format("{} did not compile {} (status {}):\n{}\n  all of it: {}",
+    return tl::unexpected(fmt::format("{} did not compile {} (status {}):\n{}\n  all output: {}",
                                       compiler, text.string(), status, said, log.string()));
   }
   fs::rename(text, stem.string() + ".cc", error);
@@ -196,7 +196,7 @@ tl::expected<fs::path, std::string> cache_folder(const CompileOptions& options) 
   fs::create_directories(folder, error);
   if (error)
     return tl::unexpected(
-        fmt::format("{}: {}\n  remedy: PLUMBLINE_PTX_CACHE names a folder for compiled kernels",
+        fmt::format("{}: {}\n  remedy: set PLUMBLINE_PTX_CACHE to a folder for compiled kernels",
                     folder.string(), error.message()));
   return fs::absolute(folder);
 }

@@ -33,8 +33,8 @@ struct Device {
 Device device(emulator::Arch);
 
 // Returns how many such blocks are resident on one multiprocessor; 0 if one does not fit.
-// `shared_bytes_per_block` is the sum of static and dynamic shared memory, of a kernel that opted
-// in. `carveout_percent` is the kernel's preferred share
+// `shared_bytes_per_block` is the sum of static and dynamic shared memory; the limit is
+// Device::shared_bytes_per_block_optin. `carveout_percent` is the kernel's preferred share
 // (cudaFuncAttributePreferredSharedMemoryCarveout); -1: no preference, so all of it.
 int occupancy(emulator::Arch, int registers_per_thread, int threads_per_block,
               std::size_t shared_bytes_per_block, int carveout_percent = -1);

@@ -74,12 +74,12 @@ class Reader {
   // Returns the offset of the container's end.
   tl::expected<std::size_t, std::string> container(std::size_t at) {
     if (file_.size() - at < container_header)
-      return wrong(at, "the header of a fat binary has {} bytes, and {} are left", container_header,
+      return wrong(at, "the header of a fat binary has {} bytes, but {} are left", container_header,
                    file_.size() - at);
     const auto bytes = fat_binary_bytes(file_.data() + at);
     if (!bytes) return wrong(at, "{}", bytes.error());
     if (*bytes > file_.size() - at)
-      return wrong(at, "the fat binary has {} bytes, and {} are left", *bytes, file_.size() - at);
+      return wrong(at, "the fat binary has {} bytes, but {} are left", *bytes, file_.size() - at);
     const std::size_t end = at + static_cast<std::size_t>(*bytes);
     std::size_t next = at + value_at<std::uint16_t>(file_.data() + at, 6);
     while (next < end) {
@@ -95,12 +95,12 @@ class Reader {
 
   tl::expected<Entry, std::string> header(std::size_t at, std::size_t end) const {
     if (end - at < entry_header)
-      return wrong(at, "the header of an entry has at least {} bytes, and {} are left",
+      return wrong(at, "the header of an entry has at least {} bytes, but {} are left",
                    entry_header, end - at);
     const std::byte* const from = file_.data() + at;
     const auto header_bytes = value_at<std::uint32_t>(from, 4);
     if (header_bytes < entry_header || header_bytes > end - at)
-      return wrong(at + 4, "an entry's header of {} bytes: not {} to {}", header_bytes,
+      return wrong(at + 4, "an entry's header of {} bytes: {} to {} are possible", header_bytes,
                    entry_header, end - at);
     Entry entry{};
     entry.offset = at;
@@ -112,7 +112,7 @@ class Reader {
     entry.flags = value_at<std::uint64_t>(from, 40);
     entry.plain_bytes = value_at<std::uint64_t>(from, 56);
     if (entry.payload_bytes > end - entry.payload_offset)
-      return wrong(at + 8, "an entry's code has {} bytes, and {} are left", entry.payload_bytes,
+      return wrong(at + 8, "an entry's code has {} bytes, but {} are left", entry.payload_bytes,
                    end - entry.payload_offset);
     if (entry.packed_bytes > entry.payload_bytes)
       return wrong(at + 16, "{} compressed bytes in a payload of {}", entry.packed_bytes,
@@ -164,12 +164,13 @@ class Reader {
     // A byte of an LZ4 block expands to at most 255 bytes.
     if (entry.packed_bytes > std::numeric_limits<int>::max() ||
         entry.plain_bytes / 255 > entry.packed_bytes)
-      return wrong(entry.payload_offset, "{} bytes of LZ4 cannot be {} bytes", entry.packed_bytes,
-                   entry.plain_bytes);
+      return wrong(entry.payload_offset, "{} bytes of LZ4 cannot expand to {} bytes",
+                   entry.packed_bytes, entry.plain_bytes);
     std::string text(entry.plain_bytes, '\0');
     const int count = LZ4_decompress_safe(from, text.data(), static_cast<int>(entry.packed_bytes),
                                           static_cast<int>(text.size()));
-    if (count < 0) return wrong(entry.payload_offset, "no LZ4 block of {} bytes", text.size());
+    if (count < 0)
+      return wrong(entry.payload_offset, "no LZ4 block that expands to {} bytes", text.size());
     if (static_cast<std::size_t>(count) != text.size())
       return wrong(entry.payload_offset, "{} bytes by LZ4, and the entry's header says {}", count,
                    text.size());
@@ -228,12 +229,13 @@ tl::expected<std::uint64_t, std::string> fat_binary_bytes(const void* header) {
     return Unexpected(fmt::format("no fat binary begins here: {:#010x} instead of {:#010x}", magic,
                                   container_magic));
   if (version != 1)
-    return Unexpected(fmt::format("a fat binary of version {}, and 1 is known", version));
+    return Unexpected(fmt::format("a fat binary of version {}: only 1 is known", version));
   if (own < container_header)
-    return Unexpected(
-        fmt::format("a fat binary's header of {} bytes: {} are the least", own, container_header));
+    return Unexpected(fmt::format("a fat binary's header of {} bytes: at least {} are needed", own,
+                                  container_header));
   if (content > std::numeric_limits<std::uint64_t>::max() - own)
-    return Unexpected(fmt::format("a fat binary of {} bytes and a header of {}", content, own));
+    return Unexpected(
+        fmt::format("a fat binary of {} bytes and a header of {}: too large", content, own));
   return own + content;
 }
 

@@ -39,7 +39,7 @@ CheckReport report_before_any_trial(const Dump& dump) {
   report.problem = dump.problem();
   report.notes = dump.notes;
   if (dump.geometry->bias != nullptr) report.notes.emplace_back("a bias is added to the logits");
-  report.tensors_without_a_part = dump.tensors_without_a_part;
+  report.unused_tensors = dump.unused_tensors;
   report.rows_given = rows_given(*dump.geometry);
   report.not_judged = dump.not_judged;
   report.stated = !dump.spec.empty();

@@ -57,9 +57,9 @@ struct CheckReport {
   std::vector<WorstElement> worst;
   // Suggested causes, the most telling first; empty unless bug or undecided.
   std::vector<std::string> suggestions;
-  std::vector<std::string> tensors_without_a_part;  // Dump::tensors_without_a_part
-  std::int64_t rows_given = 0;                      // output rows in all heads, with padding
-  std::vector<NotJudged> not_judged;                // Dump::not_judged
+  std::vector<std::string> unused_tensors;  // Dump::unused_tensors
+  std::int64_t rows_given = 0;              // output rows in all heads, with padding
+  std::vector<NotJudged> not_judged;        // Dump::not_judged
 
   // Returns the trial that the answer rests on; an empty one if there is none.
   const RungTrial& judged_trial() const;

@@ -197,8 +197,8 @@ std::string undecided_sentence(const DiffReport& report) {
 
 DiffSide summary(const MeasuredSide& side) {
   const Outcome& outcome = side.measurement.outcome;
-  return {side.label,  side.spec_name, outcome.c.problem.out(),    outcome, side.judgement,
-          side.answer, side.why,       side.tensors_without_a_part};
+  return {side.label,  side.spec_name, outcome.c.problem.out(), outcome, side.judgement,
+          side.answer, side.why,       side.unused_tensors};
 }
 
 double peak_limit(const MeasuredSide& side, std::int64_t elements) {

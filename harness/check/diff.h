@@ -18,7 +18,7 @@ struct DiffSide {
   Judgement judgement;
   Answer answer = Answer::undecided;
   std::string why;
-  std::vector<std::string> tensors_without_a_part = {};  // Dump::tensors_without_a_part
+  std::vector<std::string> unused_tensors = {};  // Dump::unused_tensors
 };
 
 // One element of both outputs. `element.row` is the row of side a.

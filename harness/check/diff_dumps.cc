@@ -315,7 +315,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;
   MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
                     trial.judgement, report->answer, report->sentence};
-  side.tensors_without_a_part = report->tensors_without_a_part;
+  side.unused_tensors = report->unused_tensors;
   side.not_judged = report->not_judged;
   side.measurement.outcome = outcome_of(dump, trial);
   if (report->answer == Answer::bug && !report->suggestions.empty())
@@ -349,7 +349,7 @@ DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
   for (const auto& [side, dump] : {std::pair{&report.a, &a}, std::pair{&report.b, &b}}) {
     side->label = dump->name;
     side->out_dtype = dump->problem().out();
-    side->tensors_without_a_part = dump->tensors_without_a_part;
+    side->unused_tensors = dump->unused_tensors;
     side->outcome.status = Status::error;
     side->outcome.reason = "not compared";
     report.not_judged.insert(report.not_judged.end(), dump->not_judged.begin(),

@@ -18,8 +18,8 @@ struct MeasuredSide {
   // rounding: within its limits against fp64; bug: beyond them; undecided: as in check.
   Answer answer = Answer::undecided;
   std::string why;  // the sentence of check for a dump; "" for a kernel
-  std::vector<std::string> tensors_without_a_part = {};  // of a dump
-  std::vector<NotJudged> not_judged = {};                // of a dump
+  std::vector<std::string> unused_tensors = {};  // of a dump
+  std::vector<NotJudged> not_judged = {};        // of a dump
 };
 
 // rounding: both sides are within their limits against fp64, and |a - b| is everywhere within

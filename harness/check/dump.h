@@ -43,7 +43,7 @@ struct Dump {
   bool mask_tensor = false;
   Attributes attributes;  // all that are stated, for the report
   // Tensors of the file that are not used, because their names are unknown.
-  std::vector<std::string> tensors_without_a_part;
+  std::vector<std::string> unused_tensors;
   UnjudgedParts open;  // gradients and dropout, which are not judged yet
   // Rows and tensors that are given but not judged. Padding by stated lengths is not listed.
   std::vector<NotJudged> not_judged;

@@ -33,8 +33,8 @@ class DumpParts {
   }
   // Call this after all known tensors were looked up.
   void note_unjudged_parts() {
-    dump_.tensors_without_a_part = tensors_.unused_names();
-    dump_.open = find_unjudged_parts(all_, attributes_, dump_.tensors_without_a_part);
+    dump_.unused_tensors = tensors_.unused_names();
+    dump_.open = find_unjudged_parts(all_, attributes_, dump_.unused_tensors);
     dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
   }
 

@@ -47,7 +47,7 @@ struct Moments {
   Buffer<float> pairs;
 };
 
-// Computes TP. If the denominator is of the rounded P, the weights sum to 1, and only v - o carries
+// Computes TP. If the denominator sums the rounded P, the weights sum to 1, and only v - o carries
 // error.
 void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result);
 // Computes TL; needs TP.

@@ -54,9 +54,8 @@ std::vector<std::string> notes(const ArchMatrix& matrix) {
   }
   if (matrix.reused > 0) {
     lines.push_back(
-        fmt::format("{} taken over from another architecture: without tensor cores the bits are "
-                    "the same, as the second one "
-                    "measured has shown",
+        fmt::format("{} reused from another architecture: without tensor cores the bits are "
+                    "equal, as a second architecture showed",
                     plural(matrix.reused, "outcome")));
   }
   return lines;

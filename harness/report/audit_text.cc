@@ -156,8 +156,8 @@ std::string headline(const AuditReport& report) {
                   report.problems, report.trials, report.seconds);
   for (const AuditRow& row : report.rows) {
     text += fmt::format(
-        "{}: {} of {} mutants caught, {} without LSE; {} pass allclose 1e-2 where the judge fails "
-        "them, {} everywhere; "
+        "{}: {} of {} mutants caught, {} without LSE; {} pass allclose 1e-2 in a case "
+        "that the judge fails, {} in all cases; "
         "{} false alarms in {} runs of {}\n",
         row.dtype, row.caught, row.mutants, row.caught_without_lse, row.slip_allclose_1e2,
         row.pass_allclose_1e2, row.false_alarms, row.legal_trials,
@@ -175,11 +175,10 @@ std::string closing(const AuditReport& report) {
   };
   add("changed no bit on this suite, not counted: {}", report.inert);
   add("judged by `run --invariances`, not here: {}", report.breakers);
-  add("reviewed as survivors, but caught: {}: take them off baselines/audit.toml",
+  add("reviewed as survivors, but caught: {}; remove them from baselines/audit.toml",
       report.reviews_to_drop);
   add("not run: no mutant of class {} has a dtype of these cases", report.not_run);
-  add("mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing",
-      report.mistrusted);
+  add("mistrusted: no mutant of class {} was caught, so a pass proves nothing", report.mistrusted);
   return text +
          fmt::format(
              "{}\n",

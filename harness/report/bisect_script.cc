@@ -17,8 +17,8 @@ std::string without_controls(std::string text) {
 
 std::string what_is_bad(const BisectPlan& plan) {
   if (plan.by == BisectBy::verdict) return "fails";
-  const char* what = plan.by == BisectBy::time ? "time, over that of the sentinel," : "rms error";
-  std::string text = fmt::format("has a {} above {}", what, number(plan.limit));
+  const char* what = plan.by == BisectBy::time ? "a time ratio" : "an rms error";
+  std::string text = fmt::format("has {} above {}", what, number(plan.limit));
   if (plan.good_value > 0 && plan.bad_value > 0)
     text += fmt::format(" ({} before, {} after)", number(plan.good_value), number(plan.bad_value));
   return text;
@@ -27,7 +27,7 @@ std::string what_is_bad(const BisectPlan& plan) {
 std::string head(const BisectPlan& plan) {
   return fmt::format(
       "#!/usr/bin/env bash\n"
-      "# Finds the commit from which on a case {}:\n"
+      "# Finds the first commit at which a case {}:\n"
       "#   {}\n"
       "# Written by `plumbline bisect`.\n"
       "#\n"
@@ -35,8 +35,8 @@ std::string head(const BisectPlan& plan) {
       "bisects\n"
       "#   bash SCRIPT step   builds and measures what is checked out: 0 good, 1 bad, 125 neither\n"
       "#\n"
-      "# The variable PLUMBLINE names another plumbline to measure with. All steps should use one\n"
-      "# and the same, so it is none that the steps build.\n"
+      "# The variable PLUMBLINE names another plumbline to measure with. All steps should use the\n"
+      "# same one, so do not name one that the steps build.\n"
       "set -uo pipefail\n\n"
       "case_id={}\ngood={}\nbad={}\nbuild={}\n"
       "plumbline=${{PLUMBLINE:-{}}}\n",
@@ -70,7 +70,7 @@ std::string step_by_value(const BisectPlan& plan) {
   return fmt::format(
       R"sh(limit={}
 
-# One measurement in processes of their own; nothing where there is no result.
+# Measures once, in new processes; prints nothing if there is no result.
 measure() {{
   "$plumbline" run{} --case "$case_id"{} --db "$scratch/$1.db" --quiet > "$scratch/log" 2>&1
   "$plumbline" query --db "$scratch/$1.db" --format csv \
@@ -115,7 +115,7 @@ stop() {
 }
 
 top=$(git rev-parse --show-toplevel 2> /dev/null) ||
-  stop "this is not a git repository" "call the script in the repository of the commits" 2
+  stop "this is not a git repository" "run the script in the repository that has the commits" 2
 self=$scratch/script
 cp "${BASH_SOURCE[0]}" "$self"
 cd "$top" || exit 3
@@ -130,7 +130,7 @@ git merge-base --is-ancestor "$good" "$bad" ||
 start=$(git symbolic-ref --quiet --short HEAD || git rev-parse HEAD)
 trap 'git bisect reset > /dev/null 2>&1; git checkout --quiet "$start"; rm -rf "$scratch"' EXIT
 
-# Measures a commit: its answer must be the one that is expected.
+# Measures a commit, which must give the expected exit code.
 check() {
   local name=$1 commit=$2 expected=$3 code
   git checkout --quiet --detach "$commit" || exit 3

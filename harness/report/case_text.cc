@@ -181,7 +181,7 @@ class CaseReport {
 
 void add_difference(OutputReport& report, const DiffOutcome& diff) {
   report.add("largest",
-             fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most",
+             fmt::format("{}, {} ulp at {}; mean {}; at most {} legal standard deviations",
                          number(diff.max_abs), number(diff.max_ulp), at(diff.max_abs_element),
                          number(diff.mean_abs), number(diff.max_sigma)),
              5);

@@ -44,7 +44,7 @@ std::string names_shown(const std::vector<std::string>& names, const Style& styl
   return shown == names.size() ? text : text + fmt::format(" and {} more", names.size() - shown);
 }
 
-// Adds, to what was not judged, the rows outside the sample and the tensors of unknown names.
+// Returns report.not_judged, the rows outside the sample and the tensors with unknown names.
 std::vector<NotJudged> all_not_judged(const CheckReport& report) {
   std::vector<NotJudged> all = report.not_judged;
   const ComparedOutput& outcome = report.judged_trial().outcome;
@@ -52,7 +52,7 @@ std::vector<NotJudged> all_not_judged(const CheckReport& report) {
     all.push_back({"rows", outcome.rows_total - outcome.reference_rows, report.rows_given,
                    "left out of a sample: only faults were looked for"});
   }
-  const auto& unknown = report.tensors_without_a_part;
+  const auto& unknown = report.unused_tensors;
   if (!unknown.empty()) {
     all.push_back({"tensors", static_cast<std::int64_t>(unknown.size()),
                    static_cast<std::int64_t>(unknown.size()), "no tensor of this name is known",
@@ -142,7 +142,7 @@ Json report_json(const CheckReport& report) {
           JSON_FIELDS(report, rows_given),
           {"not_judged", json_value(all_not_judged(report))},
           {"where", judged.outcome.location.description},
-          JSON_FIELDS(report, tensors_without_a_part, notes, suggestions),
+          JSON_FIELDS(report, unused_tensors, notes, suggestions),
           {"ladder", json_list(report.trials, trial_json)},
           JSON_FIELDS_BY(list_of(worst_json), report, worst)};
 }
@@ -232,7 +232,7 @@ OutputReport report_of(const CheckReport& report, const Style& style) {
   text.judged = rows_judged(outcome.reference_rows, outcome.rows_total,
                             !some_rows_not_judged(report.not_judged)) +
                 not_judged_text(report.not_judged, style) +
-                tensors_without_a_part(report.tensors_without_a_part, style);
+                unused_tensors_text(report.unused_tensors, style);
   const bool has_lse = report.trials.empty() ? report.problem.lse : outcome.errors.has_lse;
   text.add("problem", problem_text(report.problem, has_lse), 3);
   if (!report.notes.empty()) text.details.push_back({"note", report.notes, 1});

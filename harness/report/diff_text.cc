@@ -174,7 +174,7 @@ OutputReport report_of(const DiffReport& report, const Style& style) {
                             !some_rows_not_judged(report.not_judged)) +
                 not_judged_text(report.not_judged, style);
   for (const auto& [letter, side] : {std::pair{"a", &report.a}, std::pair{"b", &report.b}}) {
-    const std::string unused = tensors_without_a_part(side->tensors_without_a_part, style);
+    const std::string unused = unused_tensors_text(side->unused_tensors, style);
     if (!unused.empty()) text.judged += fmt::format("{} ({})", unused, letter);
     text.add(letter, side_line(*side), 6);
   }

@@ -65,7 +65,8 @@ std::string histogram(const ErrorPicture& picture, double rms, std::int64_t colu
   }
   std::string text = labelled(
       "errors",
-      fmt::format("e / sigma of {}, by the root of how many; {} as the declared roundings lead to",
+      fmt::format("e / sigma of {}, height by the root of the count; {} expected from the declared "
+                  "roundings",
                   plural(elements, "element"), style.unicode ? "·" : "'"),
       style);
   for (int line = 0; line < lines; ++line)

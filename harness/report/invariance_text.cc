@@ -150,7 +150,8 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
          "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
          "within rounding, which was all that was "
          "promised; "
-         "✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n";
+         "✗ promise broken, or beyond rounding; · nothing to transform, rejected, or not "
+         "measured.\n\n";
 }
 
 }  // namespace plumbline

@@ -129,8 +129,7 @@ std::vector<TestCase> test_cases(const RunReport& report) {
     add_of_run(Kind::error, "incomplete", "incomplete: " + missing_text(report.incomplete));
   // If all tests are skipped, readers show the run as green.
   if (nothing_measured(report))
-    add_of_run(Kind::error, "nothing_measured",
-               "nothing measured: no kernel took any of the cases");
+    add_of_run(Kind::error, "nothing_measured", "nothing measured: no kernel accepted a case");
   for (const std::string& line : report.absent) add_of_run(Kind::skipped, "not_measured", line);
   for (const std::string& line : report.unsettled) add_of_run(Kind::error, "unsettled", line);
   // Only changes that fail or are open become tests.

@@ -32,7 +32,7 @@ std::size_t bytes_within(std::string_view text, std::size_t columns) {
   return end;
 }
 
-// Returns where to break `text` so that at most `columns` remain: at a blank, after a '/' in the
+// Returns where to break `text` after at most `columns`: at a blank, otherwise after a '/' in the
 // last two thirds, otherwise anywhere.
 std::size_t break_at(std::string_view text, std::size_t columns) {
   const std::size_t most = std::max<std::size_t>(1, bytes_within(text, columns));
@@ -44,8 +44,8 @@ std::size_t break_at(std::string_view text, std::size_t columns) {
   return most;
 }
 
-// Returns lines of at most `width` columns (0 = unlimited), the first `first` columns shorter.
-// Keeps line breaks and the indentation after them.
+// Returns lines of at most `width` columns (0 = unlimited); the first line is `first` columns
+// shorter. Keeps line breaks and the indentation after them.
 Lines broken_lines(std::string_view text, std::size_t width, std::size_t first = 0) {
   Lines lines;
   while (true) {
@@ -260,12 +260,12 @@ std::string rows_judged(std::int64_t compared, std::int64_t total, bool are_all)
                      compared, total);
 }
 
-std::string tensors_without_a_part(const std::vector<std::string>& names, const Style& style) {
+std::string unused_tensors_text(const std::vector<std::string>& names, const Style& style) {
   constexpr std::size_t most = 4;
   if (names.empty()) return "";
   const std::size_t shown = style.verbose ? names.size() : std::min(most, names.size());
-  std::string text = fmt::format("; without a part in it: {}",
-                                 fmt::join(names.begin(), names.begin() + shown, ", "));
+  std::string text =
+      fmt::format("; unused: {}", fmt::join(names.begin(), names.begin() + shown, ", "));
   return shown == names.size() ? text : text + fmt::format(" and {} more", names.size() - shown);
 }
 
@@ -291,7 +291,7 @@ Result<OutputReport> report_from_json(const std::string& json) {
   try {
     const nlohmann::json all = parse_json(json);
     const auto colour_of = parse<Verdict>(all.at("colour_of").get<std::string>());
-    if (!colour_of) return fail("a report has no such verdict", "");
+    if (!colour_of) return fail("the report has an unknown verdict", "");
     OutputReport report = all.get<OutputReport>();
     report.colour_of = *colour_of;
     return report;

@@ -65,8 +65,8 @@ std::string render(const OutputReport& report, const Style& style, std::size_t t
 // faults looked for in all". `are_all` is false if further rows were given and not judged: then
 // "all" is left out.
 std::string rows_judged(std::int64_t compared, std::int64_t total, bool are_all = true);
-// Returns "; without a part in it: rope_cos, rope_sin" for tensors that were not used, or "".
-std::string tensors_without_a_part(const std::vector<std::string>& names, const Style& style = {});
+// Returns "; unused: rope_cos, rope_sin" for tensors that were not used, or "".
+std::string unused_tensors_text(const std::vector<std::string>& names, const Style& style = {});
 // Returns "sample 0 head 3 row 17 column 5: 0.5156, not 0.5 (9.3 sigma)", which fits 80 columns.
 std::string element_in_words(const WorstElement& worst);
 

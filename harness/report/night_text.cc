@@ -74,7 +74,7 @@ std::size_t alerts(const NightSummary& summary) {
 
 std::string chance(const NightSummary& summary) {
   std::string text =
-      fmt::format("{} in {}; of times, {:.2g} false alerts are expected by chance",
+      fmt::format("{} in {}; for times, {:.2g} false alerts are expected by chance",
                   plural(alerts(summary), "alert"), plural(summary.groups.size(), "group"),
                   summary.expected_false_alerts);
   if (summary.second_pairs > 0) {

@@ -43,7 +43,7 @@ Result<std::string> audit_for_page(const std::string& text, const std::filesyste
       return kept_of(document.at("data")).dump();
   } catch (const Json::exception&) {  // reported below
   }
-  return fail(Error{file.string(), 0, "no result of an audit",
+  return fail(Error{file.string(), 0, "not the result of an audit",
                     "write one with `plumbline audit --format json > FILE`"});
 }
 

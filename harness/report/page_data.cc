@@ -33,7 +33,7 @@ std::string compact(const Json& root) {
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A table stored by column. A text column holds its distinct words and, for each row, an index of
+// A table stored by column. A text column holds its distinct words and, for each row, an index into
 // them.
 class Columns {
  public:
@@ -278,7 +278,7 @@ class Writer {
     });
   }
 
-  // Lists which features each kernel takes, by these outcomes, and why it refused others.
+  // Lists which features each kernel supported in these outcomes, and why it refused others.
   Json support() const {
     struct Support {
       std::size_t taken = 0, refused = 0;

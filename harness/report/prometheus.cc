@@ -126,8 +126,7 @@ void add_times(Metrics& metrics, const RunReport& report) {
   metrics.begin("plumbline_case_seconds", "Median time of one call.");
   add_each(&Outcome::time_ns, 1e-9);
   metrics.begin("plumbline_case_sentinel_ratio",
-                "Time of one call over that of the sentinel beside it, which nights are compared "
-                "by.");
+                "Time of one call over that of the sentinel; nights are compared by this ratio.");
   add_each(&Outcome::time_ratio, 1);
   add_unjudged_times(metrics, report);
 }

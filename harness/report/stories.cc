@@ -95,7 +95,7 @@ StoryFigures two_paths(const RunReport& report) {
   story.figure(
       "outputs that are equal bit for bit", "those of most samples, and of some heads of the rest",
       plain == nullptr ? "" : fmt::format("{} of {} heads", plain->heads_bit_equal, plain->heads));
-  story.figure("explained by rounding", "said so, by hand",
+  story.figure("explained by rounding", "argued by hand",
                plain == nullptr ? "" : sigmas_text(*plain));
   return story.take();
 }
@@ -116,8 +116,7 @@ StoryFigures ragged_bf16(const RunReport& report) {
   };
   story.figure("bf16 at allclose 1e-3", "fails", outside(&ErrorStatistics::outside_allclose_1e3));
   story.figure("bf16 at allclose 1e-2", "passes", outside(&ErrorStatistics::outside_allclose_1e2));
-  story.figure("bf16, of the limit that follows from its roundings", "none was known",
-               worst_percent(bf16));
+  story.figure("bf16, share of the limit of its roundings", "none was known", worst_percent(bf16));
   story.figure("fp16, likewise", "none was known", worst_percent(of_dtype(DType::f16)));
   return story.take();
 }
@@ -193,7 +192,7 @@ StoryFigures tensor_cores(const RunReport& report) {
                                              number(diff->rms_output)));
   story.figure("mean relative difference", "0.002205",
                diff == nullptr ? "" : number(diff->mean_rel));
-  story.figure("explained by rounding", "P is rounded to fp16 with tensor cores, by hand",
+  story.figure("explained by rounding", "by hand: tensor cores round P to fp16",
                diff == nullptr ? "" : sigmas_text(*diff));
   story.figure("time with and without", "1.276 ms and 1.595 ms (+25 %)",
                timed == nullptr ? "" : times_text(*timed));

@@ -117,8 +117,8 @@ class TableText {
     return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1));
   }
 
-  // Breaks number headers at blanks, then narrows the widest text column, until the table fits or
-  // nothing can be narrowed.
+  // Breaks headers of number columns at blanks, then narrows the widest text column, until the
+  // table fits or nothing can be narrowed.
   void fit() {
     if (style_.width <= 0 || widths_.empty() || total() <= static_cast<std::size_t>(style_.width))
       return;

@@ -93,8 +93,10 @@ class ApprovedReader {
     if (node != nullptr && node->kind == Kind::integer && node->number >= 0 &&
         node->number < (1 << 30))
       return static_cast<int>(node->number);
-    errors_.push_back((node == nullptr ? table : *node)
-                          .error(fmt::format("{} is not a whole number", key), "write 0 or more"));
+    errors_.push_back(
+        (node == nullptr ? table : *node)
+            .error(fmt::format("{} is {}", key, node == nullptr ? "missing" : "not a whole number"),
+                   "write 0 or more"));
     return 0;
   }
 

@@ -65,11 +65,10 @@ class Comparison {
   void add(const CompiledSource& compiled, const ApprovedSource* approved) {
     const bool other_toolkit = approved != nullptr && approved->toolkit != compiled.toolkit;
     if (other_toolkit) {
-      result.notes.push_back(
-          fmt::format("{} was compiled by {}, its approved figures are of {}: {}", compiled.source,
-                      compiled.toolkit, approved->toolkit,
-                      strict_ ? "--strict compares them all the same"
-                              : "where they differ they are not comparable"));
+      result.notes.push_back(fmt::format("{} was compiled by {}, but approved with {}: {}",
+                                         compiled.source, compiled.toolkit, approved->toolkit,
+                                         strict_ ? "--strict compares the figures anyway"
+                                                 : "figures that differ are not comparable"));
     }
     for (const Resources& row : compiled.kernels) {
       if (!selected(row.usage.arch)) continue;

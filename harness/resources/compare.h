@@ -16,7 +16,7 @@ namespace plumbline {
 enum class ResourceVerdict {
   pass,            // the same figures
   improved,        // something is better, nothing is worse
-  changed,         // none is worse: for example, more registers at the same occupancy
+  changed,         // nothing is worse, for example more registers at the same occupancy
   first_seen,      // no approved figures
   regressed,       // something is worse
   missing,         // approved, but not compiled

@@ -1,6 +1,5 @@
-// Calculates occupancy with the toolkit's cuda_occupancy.h, which only tests/ptx/test_device.cc
-// also includes. Compiled if the toolkit's headers are installed; otherwise occupancy_unknown.cc
-// is.
+// Calculates occupancy with the toolkit's cuda_occupancy.h. Only tests/ptx/test_device.cc also
+// includes that. Without the toolkit's headers, occupancy_unknown.cc is compiled instead.
 #include "harness/resources/occupancy.h"
 
 #include <cuda_occupancy.h>

@@ -98,9 +98,9 @@ Judgement apply_previous_result(Judgement now, const Judgement& before, bool has
   } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
              now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
     keep(now, before,
-         "found unconfirmed before, and that stays until the case is measured again or accepted");
+         "still unconfirmed: the earlier finding stays until the case is measured or accepted");
   } else if (!is_failure(now.verdict) && !has_past && is_past_regression(before)) {
-    keep(now, before, "its past is not in this database: what was found against it stays");
+    keep(now, before, "this database lacks the case's past, so the earlier finding stays");
   }
   return now;
 }
@@ -158,9 +158,9 @@ class RunJudge {
     const StoredRun run = unwrap(store_.run(run_id));
     if (!run.finished) {
       unwrap<void>(fail(
-          fmt::format("run {} was interrupted: there is no verdict on part of it",
+          fmt::format("run {} was interrupted: a part of a run has no verdict",
                       run_id.substr(0, 8)),
-          fmt::format("`{} --resume` in its database measures the rest", run.info.command_line)));
+          fmt::format("measure the rest in its database: `{} --resume`", run.info.command_line)));
     }
     auto outcomes = unwrap(store_.outcomes(run_id));
     const auto diffs = unwrap(store_.diffs(run_id));
@@ -264,8 +264,7 @@ class RunJudge {
     now.verdict = worse_of(now.verdict, before.verdict);
     std::ranges::copy_if(before.findings, std::back_inserter(now.findings), is_time_finding);
     now.confirmation = before.confirmation;
-    now.notes.emplace_back(
-        "the nights before are not in this database: what was found against them stays");
+    now.notes.emplace_back("this database lacks the nights before, so the earlier finding stays");
   }
 
   std::vector<SuiteScore> scores() const {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int rate_nights = 30;
 
-// Returns the size of a finding in percent: of its limit, or 100 % plus the change of a time.
+// Returns a finding's size: its percentage of the limit, or 100 plus a time's change in percent.
 double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;

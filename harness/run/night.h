@@ -15,14 +15,14 @@ namespace plumbline {
 struct Alert {
   std::string suite, case_id, run_id, machine;
   Judgement judgement;
-  bool has_past = false;  // an earlier run of the case was accepted
+  bool has_past = false;  // the case has a baseline
 };
 // Alerts that probably have one cause: they share kernel, dtype, architecture, verdict and range of
 // commits.
 struct AlertGroup {
   std::string kernel, dtype, arch;
   Verdict verdict = Verdict::fail;
-  std::string since, commit;  // `since` is the commit of the last accepted run; "" = unknown
+  std::string since, commit;  // `since` is the commit of the baseline's run; "" = unknown
   std::vector<Alert> alerts;  // worst case first
 };
 // An outcome that needs attention. `since`: the commit of its baseline's run, "" without a

@@ -128,7 +128,7 @@ class MachineClassTimes {
     event(NightEventKind::suspect, row_.why);
     std::vector<Gated*> all;
     for (Gated& gated : cases_) all.push_back(&gated);
-    auto again = measure(all, "the night is suspect, measured again");
+    auto again = measure(all, "measuring the suspect night again");
     if (again.size() < cases_.size()) return;
     for (Answer& answer : again)
       copy_times(answer.gated->of.stored->outcome, std::move(answer.outcome));
@@ -144,7 +144,7 @@ class MachineClassTimes {
       if (!gated.disturbed && !(gated.of.stored->outcome.times.second_ratio > 0))
         drawn.push_back(&gated);
     }
-    for (const Answer& second : measure(drawn, "measured twice, as drawn")) {
+    for (const Answer& second : measure(drawn, "measuring drawn cases again")) {
       if (!is_disturbed(second.outcome.times.rounds))
         second.gated->of.stored->outcome.times.second_ratio = second.outcome.time_ratio;
     }
@@ -182,7 +182,7 @@ class MachineClassTimes {
             asked.push_back(&gated);
         }
       }
-      for (const Answer& fresh : measure(asked, "asking fresh processes")) {
+      for (const Answer& fresh : measure(asked, "measuring in fresh processes")) {
         if (!is_disturbed(fresh.outcome.times.rounds))
           fresh.gated->of.stored->outcome.times.fresh_ratios.push_back(fresh.outcome.time_ratio);
       }
@@ -197,7 +197,7 @@ class MachineClassTimes {
         std::ranges::count_if(cases_, [](const Gated& gated) { return gated.disturbed; });
     if (!row_.suspect && disturbed > 0) {
       row_.why +=
-          fmt::format("{}{} set aside alone: {}", row_.why.empty() ? "" : "; ",
+          fmt::format("{}{} set aside: {}", row_.why.empty() ? "" : "; ",
                       disturbed == 1 ? "1 case was" : fmt::format("{} cases were", disturbed),
                       disturbed_in_words);
     }

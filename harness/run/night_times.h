@@ -30,8 +30,8 @@ struct NightTimesInput {
   // Returns the minimum night-to-night spread of a machine class (floor_of_spread).
   std::function<double(const MachineClass&)> min_spread;
   // Times cases in fresh processes, in rounds over all of them, as a night does. A case may be
-  // listed several times. `why` is for progress. nullopt: it failed, or the run is to stop. If the
-  // function is empty, nothing can be measured here and candidates stay unconfirmed.
+  // listed several times. `why` is for progress. nullopt: the case failed, or the run was stopped.
+  // If the function is empty, nothing can be measured here and candidates stay unconfirmed.
   std::function<std::vector<std::optional<Outcome>>(const std::vector<const PlannedCase*>&,
                                                     std::string_view why)>
       measure;

@@ -1,4 +1,4 @@
-// The cases of a night whose regression no fresh process has measured yet. They are the input of a
+// A night's cases with a regression that no fresh process has measured yet. They are the input of a
 // second job, which measures them in fresh processes. docs/fleet.md describes the file.
 #pragma once
 
@@ -55,7 +55,7 @@ struct OpenCases {
 };
 
 std::string json_text_of(const OpenCases& open);
-// Errors name the fault of the file and say that `plumbline merge --judge` writes it.
+// An error names the file's fault and the command that writes such a file.
 Result<OpenCases> read_open_cases(const std::filesystem::path& file);
 
 // The ids of the runs whose cases a run with purpose "confirm" measured again. Stored in its

@@ -50,7 +50,7 @@ class Shrinker {
     [[maybe_unused]] const auto refused = set_field(problem, key, text);
     assert(!refused);
     add(fmt::format("{} {} -> {}", key, field_text(from_, key),
-                    text.empty() ? "drawn by its law" : text),
+                    text.empty() ? "drawn by the input law" : text),
         problem);
   }
 

@@ -28,7 +28,7 @@ struct Reduced {
 std::vector<ReduceStep> smaller_problems(const Problem& problem);
 
 // Reduces greedily: takes the first smaller problem for which `fails` returns true, until there is
-// none. The result is 1-minimal in the steps above. `problem` itself fails. `stop` is checked
+// none. The result is 1-minimal in the steps above. `problem` itself must fail. `stop` is checked
 // between problems and ends the search early.
 Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
                const std::function<bool()>& stop);

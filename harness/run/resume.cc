@@ -109,7 +109,7 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
                            plan_digest(plan))},
       {"--shard", run.shard},
       {"--timeout",
-       options.timeout ? fmt::format("{} ms", options.timeout->count()) : "as the work asks"},
+       options.timeout ? fmt::format("{} ms", options.timeout->count()) : "derived from the work"},
       {"--memory-limit", fmt::format("{} bytes", options.memory_limit_bytes)},
       {"--reference-cost", fmt::format("{}", options.reference_cost_limit)},
       {"--repetitions", fmt::format("{}", options.time_repetitions)},
@@ -119,7 +119,7 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
     facts[file] = digest_of_file(reviewed_directory / file);
   for (const auto& provider : options.providers) {
     const auto launch = find_launch({options.worker_executable, provider});
-    if (!launch) continue;  // it was started before, by discover()
+    if (!launch) continue;  // cannot happen: discover() has already started it
     facts["provider " + provider] = digest_of_file(launch->provider);
     for (const auto& word : launch->command) {
       if (std::filesystem::is_regular_file(word)) facts["worker " + word] = digest_of_file(word);
@@ -150,14 +150,14 @@ Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {
     return fail("there is no unfinished run to resume", "leave --resume out to begin a run");
   const auto then = facts_of(*newest);
   const auto why = then.empty() ? std::string(
-                                      "it does not say with what it was measured: it is of an "
-                                      "older plumbline, or no command's")
+                                      "it has no record of its setup, because an older plumbline "
+                                      "or another command stored it")
                                 : differences(then, facts);
   return fail(
       fmt::format("the newest unfinished run, {} of {}, cannot be resumed: {}",
                   newest->run_id.substr(0, 8), newest->started_at, why),
       fmt::format(
-          "call it as then ({}) with what was there then; or leave --resume out to begin a run",
+          "repeat its command ({}) with the same files; or leave --resume out to begin a run",
           newest->command_line));
 }
 

@@ -32,9 +32,9 @@ struct StoredPart {
 };
 Result<StoredPart> read_part(Store& store, const std::string& run_id);
 
-// Returns the plan without what is stored. The untimed cases of a problem are removed all or none:
-// some reuse another's outcome, and measured together they give the same outcomes as in an
-// uninterrupted run.
+// Returns the plan without what is stored. The untimed cases of a problem are removed together or
+// not at all. Some reuse another's outcome, and measured together they give the same outcomes as in
+// an uninterrupted run.
 Plan remaining(const Plan& plan, const StoredPart& stored,
                const std::vector<Invariance>& invariances);
 

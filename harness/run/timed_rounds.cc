@@ -191,13 +191,13 @@ class TimedRounds {
       summarise_rounds(*c.outcome);
       if (c.outcome->repeat_equal && again.output_digest != c.outcome->output_digest) {
         c.outcome->repeat_equal = false;
-        c.outcome->call_difference = fmt::format(
-            "round {} of its times, in a process of its own, ended with other bits", round);
+        c.outcome->call_difference =
+            fmt::format("timing round {}, in a process of its own, gave other bits", round);
       }
       return;
     }
     c.outcome->status = again.status;
-    c.outcome->reason = fmt::format("in round {} of its times: {}", round, again.reason);
+    c.outcome->reason = fmt::format("in timing round {}: {}", round, again.reason);
     sinks_.outcome(std::move(*c.outcome));
     c.outcome.reset();
   }

@@ -27,8 +27,8 @@ class BatchWriter {
   BatchWriter(SQLite::Database& db, std::filesystem::path path);
   ~BatchWriter();
 
-  // Checks ids and spec, buffers the row, and flushes a full batch, or two seconds after the last
-  // flush.
+  // Checks ids and spec, and buffers the row. Flushes if the batch is full or the last flush was
+  // two seconds ago.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
   // Writes the batch in one transaction. After an I/O error none of its rows is stored, and all are

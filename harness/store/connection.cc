@@ -108,7 +108,7 @@ std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db,
   if (read_only && version < oldest_schema) {
     return error_at(path,
                     fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
-                    "open it once for writing: that migrates it");
+                    "a command that stores rows in it, such as `plumbline run --db`, migrates it");
   }
   return std::nullopt;
 }
@@ -330,9 +330,9 @@ Result<void> check_in_place(SQLite::Database& db, const fs::path& path, const ch
   if (sqlite3_file_control(db.getHandle(), schema, SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
       moved == 0)
     return {};
-  return fail(error_at(
-      path, "was deleted or replaced while it was open: what is written now would be lost with it",
-      "put the file back, or begin a new run in another; nothing was written since"));
+  return fail(
+      error_at(path, "was deleted or replaced while it was open: rows written now would be lost",
+               "put the file back, or begin a new run in another file; nothing was written since"));
 }
 
 Result<void> check_integrity(SQLite::Database& db, const fs::path& path) {

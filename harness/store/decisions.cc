@@ -90,7 +90,7 @@ constexpr Kind pins{"pin",
                     "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
                     "pinned_case(pin_key, run_id, case_key)",
                     "run '{}' has no outcome that may serve as a baseline and that '{}' matches",
-                    "accept an outcome that failed before it is pinned: plumbline baseline accept"};
+                    "to pin a failed outcome, first accept it: plumbline baseline accept"};
 constexpr Kind acknowledgements{
     "acknowledge",
     "acknowledging regressions",

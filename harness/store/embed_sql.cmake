@@ -1,5 +1,5 @@
-# Writes `header` with the SQL of `directory` as C++ (embedded_sql.h.in): schema.sql, which states
-# its number, views.sql, and migrations/<number>.sql, numbered consecutively from there.
+# Writes `header` with the SQL of `directory` as C++ (embedded_sql.h.in): schema.sql, views.sql and
+# migrations/<number>.sql. schema.sql states its number, and the migrations have the following ones.
 function(plumbline_embed_sql directory header)
   set(schema ${directory}/schema.sql)
   set(views ${directory}/views.sql)

@@ -50,7 +50,7 @@ Result<RunSelection> find_latest_night(SQLite::Database& db, const fs::path& pat
   return fail(error_at(
       path,
       fmt::format("'{}' goes back further than the {} nights of the database", text, nights.size()),
-      "a run is part of a night by `plumbline run --night ID`; without nights, name runs: latest, "
+      "`plumbline run --night ID` makes a run part of a night; without nights, name runs: latest, "
       "latest~1, …"));
 }
 
@@ -102,7 +102,7 @@ Result<RunSelection> find_named_commit(SQLite::Database& db, const fs::path& pat
                          "write at least four of its hexadecimal digits"));
   }
   if (const auto found = unwrap(find_commit(db, path, text))) return *found;
-  return fail(error_at(path, fmt::format("no run of a commit that begins with '{}'", text),
+  return fail(error_at(path, fmt::format("no run has a commit that begins with '{}'", text),
                        "`plumbline query \"SELECT DISTINCT code_commit FROM v_runs\"` lists them; "
                        "`plumbline run --commit SHA` stores it"));
 }

@@ -121,7 +121,7 @@ class Merger {
     const std::string run_id = find.getColumn(0).getString();
     if (run_id.empty()) {
       return fail(error_at(from_.path,
-                           fmt::format("holds another row under a key of table {} than {}",
+                           fmt::format("a row of table {} differs from that of the same key in {}",
                                        table.name, to_.path.string()),
                            "one of the files was changed by hand or is damaged: measure again, or "
                            "restore it from a backup"));
@@ -129,7 +129,7 @@ class Merger {
     return fail(error_at(
         from_.path,
         fmt::format(
-            "contradicts {} about run {} (table {}): two copies of one run that went on apart",
+            "contradicts {} about run {} (table {}): its two copies were changed independently",
             to_.path.string(), run_id, table.name),
         "leave one of the two files out, or finish or judge the run in the one that counts: the "
         "copy finished last wins"));

@@ -53,7 +53,7 @@ constexpr const char* nights_of_the_database = R"(
 
 Result<void> store_night_times(SQLite::Database& db, const fs::path& path,
                                const std::string& run_id, const std::vector<NightTimes>& rows) {
-  return store_rows(db, path, "storing how the night's times stood",
+  return store_rows(db, path, "storing the night's times",
                     {"night_times", {"run_id", "machine_key"}, true}, run_id, rows,
                     [](auto& columns, const NightTimes& row) {
                       columns("machine_key", blob_of(machine_key(row.machine)));
@@ -64,7 +64,7 @@ Result<void> store_night_times(SQLite::Database& db, const fs::path& path,
 Result<std::vector<NightTimes>> read_night_times(SQLite::Database& db, const fs::path& path,
                                                  const std::string& run_id) {
   return read_rows<NightTimes>(
-      db, path, "reading how the night's times stood",
+      db, path, "reading the night's times",
       "night_times JOIN machine_class USING (machine_key) WHERE run_id = ? ORDER BY machine_key",
       run_id, [](auto& columns, NightTimes& row) {
         night_times_columns(columns, row);

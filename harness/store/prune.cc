@@ -301,8 +301,8 @@ std::string_view words(KeptFor reason) {
 
 Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& options) {
   if (options.nights < 1)
-    return fail(fmt::format("{} nights cannot stay", options.nights),
-                "name at least 1; 60 is what the gate of times looks at");
+    return fail(fmt::format("cannot keep {} nights", options.nights),
+                "keep at least 1; the gate of times uses 60");
   // Opening read-only first avoids creating a missing file.
   if (auto there = open_database(path, true); !there) return tl::unexpected(there.error());
   auto db = open_database(path, false);

@@ -137,7 +137,7 @@ Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
 
 Result<Store::Table> read_query(const std::filesystem::path& path, const std::string& sql) {
   if (!is_storable_text(sql))
-    return fail("the query is not UTF-8 without NUL", "check how it was written to its file");
+    return fail("the query is not UTF-8, or contains a NUL", "correct its encoding");
   auto db = open_database(path, true);
   if (!db) return tl::unexpected(db.error());
   sqlite3* handle = (*db)->getHandle();

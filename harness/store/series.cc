@@ -34,7 +34,7 @@ std::string baseline_condition(std::string_view row) {
   return fmt::format("({})", fmt::join(verdicts, " OR "));
 }
 
-// Returns joins and conditions for outcomes of a series before a run that `counts` selects or a
+// Returns joins and conditions for the earlier outcomes of a series that `counts` selects or that a
 // user accepted. The index outcome_in_time yields them newest first.
 //
 // A first_seen outcome that has a past was measured by a shard whose database lacked that past. It
@@ -140,8 +140,8 @@ constexpr const char* refusal_sql = R"(
         AND (o.status = 'ok' OR o.provider_options <> ?4)))
 )";
 
-// Selects the newest acknowledgement of an outcome after the baseline's run (?8). An outcome that
-// was accepted since needs none.
+// Selects the newest acknowledgement of an outcome after the baseline's run (?8). An outcome that a
+// user accepted later needs none.
 constexpr const char* acknowledgement_sql = R"(
   SELECT a.acknowledged_by, a.reason, a.until, o.run_order,
     CASE WHEN o.timed THEN o.time_ratio ELSE 0.0 END, coalesce(o.rms, 0.0), o.output_digest
@@ -231,7 +231,7 @@ Result<std::string> Series::order_before(const std::string& before_run) {
   if (!find_order_.executeStep())
     return fail(error_at(path_,
                          fmt::format("run '{}' is not in the database", storable_text(before_run)),
-                         "see `plumbline history`"));
+                         "`plumbline query \"SELECT run_id FROM v_runs\"` lists runs"));
   cached_order_ = find_order_.getColumn(0).getString();
   cached_run_ = before_run;
   return cached_order_;

@@ -51,8 +51,8 @@ Errors check_run_info(const RunInfo& run) {
   return errors;
 }
 
-// Returns a text that sorts runs: by start time, then by the time of recording, for runs of one
-// second, then by id. The order is stored, so that merged databases agree.
+// Returns a text that sorts runs by start time, then (if start times are equal) by the time of
+// recording, then by id. The order is stored, so that merged databases agree.
 std::string run_order(const RunInfo& run) {
   const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -116,7 +116,7 @@ Result<void> Store::check_run(const std::string& run_id) {
     if (find.executeStep()) return {};
     return fail(error_at(path_,
                          fmt::format("run '{}' is not in the database", storable_text(run_id)),
-                         "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+                         "`plumbline query \"SELECT run_id FROM v_runs\"` lists runs"));
   });
 }
 

@@ -16,8 +16,8 @@
 namespace plumbline {
 namespace {
 
-// On the CPU, "*/flash" does not mean the GPU providers, which would refuse it. They match only by
-// name.
+// On the CPU, "*/flash" does not match the GPU providers, which would refuse that device. They
+// match only by name.
 bool is_out_of_place(const std::string& kernel, const std::string& pattern,
                      const std::string& device) {
   return device == "cpu" && is_gpu_kernel(kernel) &&
@@ -278,9 +278,9 @@ std::string missing_kernel_remedy(std::string_view pattern,
            "file with --provider";
   }
   if (provider == "cuda" && !loaded) {
-    return "plumbline_cuda.so is loaded where it was built (nvcc) and a CUDA device is there "
-           "(`plumbline doctor`); without one run the "
-           "same kernels on the emulator: --device emulated:sm_90";
+    return "plumbline_cuda.so is loaded only if it was built (with nvcc) and a CUDA device exists "
+           "(see `plumbline doctor`); without a device, run the same kernels on the emulator: "
+           "--device emulated:sm_90";
   }
   const std::string meant = meant_kernel(pattern, kernels);
   if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));

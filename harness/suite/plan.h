@@ -53,8 +53,8 @@ struct PlannedDiff {
   PlannedCase a, b;
 };
 
-// Cases that a suite wants on a GPU and that this run cannot measure. They are not in the plan, and
-// are reported as not measured.
+// Cases of a suite that this run cannot measure because their GPU or provider is missing. They are
+// not in the plan, and are reported as not measured.
 struct AbsentCases {
   std::string suite, group;
   std::string why;  // "cuda:0 is not here", "the provider xformers is not loaded"

@@ -26,7 +26,7 @@ std::string read_issue(const ConfigNode& entry, Errors& errors) {
 
 std::string read_expires(const ConfigNode& entry, Errors& errors) {
   const std::string remedy =
-      "write the day from which on it counts again, for example expires = 2027-01-31";
+      "write the day on which the failure counts again, for example expires = 2027-01-31";
   const ConfigNode* date = entry.find("expires");
   if (date == nullptr) {
     errors.push_back(entry.error("expires is missing", remedy));

@@ -22,7 +22,7 @@ struct FailureEntry {
 // Reads the entries. Wrong ones are reported as errors and left out.
 std::vector<FailureEntry> read_expected_failures(const ConfigNode& file, Errors& errors);
 
-// Returns true if the entry may cover a case of `group`, by the pattern of the case's kernel.
+// Returns true if the entry may cover the case in `group`, judged by the case's kernel pattern.
 bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view group);
 
 }  // namespace plumbline

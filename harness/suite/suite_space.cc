@@ -134,7 +134,7 @@ void check_excluded_kernel(const ConfigNode& node, std::span<const std::string> 
   if (node.kind != ConfigNode::Kind::string || !matches) {
     errors.push_back(node.error(
         fmt::format("exclude names kernel \"{}\", which matches no entry of kernels", node.text),
-        "it is compared with the patterns as they are written there: list that kernel by itself"));
+        "it is compared with the text of each entry: list that kernel as an entry of its own"));
   }
 }
 

@@ -26,7 +26,8 @@ constexpr double max_common_shift = 0.02;
 // In spreads of a series. If the series differ by more, they did not move alike.
 constexpr double max_even_spread = 1.5;
 
-// Returns the spread of the changes without `shift`, each in its own spread: change over deviation.
+// Returns the spread of the changes without `shift`, each divided by its series' spread, which is
+// change / deviation.
 double spread_without(double shift, std::span<const double> changes,
                       std::span<const double> deviations) {
   std::vector<double> rest;
@@ -43,7 +44,7 @@ NightLook assess_night(std::span<const double> changes, std::span<const double> 
   NightLook look;
   look.series = static_cast<int>(std::min(changes.size(), deviations.size()));
   if (look.series < min_series_of_shift) {
-    look.why = fmt::format("{} of {} series: too few to tell whether the machine changed",
+    look.why = fmt::format("only {} of the {} series needed to tell if the machine changed",
                            look.series, min_series_of_shift);
     return look;
   }
@@ -63,7 +64,7 @@ NightLook assess_night(std::span<const double> changes, std::span<const double> 
         "the machine changed, not its kernels{}",
         look.series, 100 * std::abs(std::expm1(look.common_shift)),
         look.common_shift > 0 ? "slower" : "faster", std::abs(look.deviation), look.limit,
-        look.suspect ? "" : ", all alike and by little, which is taken out of each");
+        look.suspect ? "" : "; this small common shift is subtracted from each");
   }
   return look;
 }

@@ -17,7 +17,7 @@ constexpr std::array<double, 4> rates{1.3e-4, 1.7e-5, 5.2e-6, 2.2e-6};
 
 double expected_false_alerts(std::size_t series, int fresh) {
   const int most = fewest + static_cast<int>(rates.size()) - 1;
-  if (fresh < fewest) return static_cast<double>(series);  // nothing is confirmed: up to all
+  if (fresh < fewest) return static_cast<double>(series);  // unconfirmed: all may alert
   const int index = (fresh < most ? fresh : most) - fewest;
   return rates[static_cast<std::size_t>(index)] * static_cast<double>(series);
 }

@@ -107,7 +107,7 @@ void add_known_values(GateLevel& level, std::vector<double> residuals) {
   level.high = level.level + residuals[residuals.size() - 1 - strays];
 }
 
-// Returns the level of shown(), as pools use it, not of the values of single processes.
+// Returns the level of the values of shown(), which pools use, not of single processes' values.
 double shown_level(std::span<const GateNight> nights, double limit) {
   std::vector<double> values;
   values.reserve(nights.size());

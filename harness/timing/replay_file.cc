@@ -13,8 +13,8 @@ namespace plumbline {
 namespace {
 
 constexpr const char* remedy =
-    "a header and one point a line, as in \"point,value\" and \"0,26705\"; the column \"value\" is "
-    "read, or else the last one with numbers";
+    "write a header and one point a line, as in \"point,value\" and \"0,26705\"; the column "
+    "\"value\" is read, otherwise the last one with numbers";
 
 std::string trimmed(const std::string& text) {
   const auto begin = text.find_first_not_of(" \t\r\"");
@@ -63,8 +63,7 @@ Result<ReplaySeries> read_series(const std::string& file) {
   std::ifstream in(file);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) {
-    return fail(
-        Error{file, 0, in.is_open() ? "nothing can be read from it" : "cannot be opened", remedy});
+    return fail(Error{file, 0, in.is_open() ? "cannot be read" : "cannot be opened", remedy});
   }
   std::istringstream lines(text.str());
   ReplaySeries series;
@@ -89,7 +88,7 @@ Result<ReplaySeries> read_series(const std::string& file) {
     }
     if (*column >= entries.size()) {
       errors.push_back({file, number,
-                        fmt::format("{} entries, and \"{}\" is the {}. column", entries.size(),
+                        fmt::format("{} entries, but \"{}\" is in column {}", entries.size(),
                                     series.column, *column + 1),
                         remedy});
       continue;
@@ -101,7 +100,7 @@ Result<ReplaySeries> read_series(const std::string& file) {
       errors.push_back({file, number,
                         fmt::format("\"{}\" in column \"{}\" is not a number above 0",
                                     entries[*column], series.column),
-                        "times and throughputs are above 0; leave a point without one out"});
+                        "times and throughputs are above 0; omit points without a value"});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);

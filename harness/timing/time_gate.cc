@@ -173,8 +173,8 @@ Confirmation confirm_tonight(const GateLevel& level, double change, double size_
   return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
 }
 
-// Confirms a small step: the pool is beyond its limit also with the mean of the fresh processes for
-// tonight. These did not select the pool, and must show at least 0.9 of its change on average.
+// Confirms a small step if the pool is also beyond its limit with the fresh processes' mean as the
+// value of tonight. That mean did not select the pool, and must show at least 0.9 of its change.
 Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
                           std::span<const double> fresh, const GateOptions& options) {
   const double sign = pool.change > 0 ? 1 : -1;

@@ -29,12 +29,12 @@ double shown(const GateNight& night);
 
 struct GateOptions {
   int fresh = 3;  // fresh processes for each candidate: fresh_processes() of the night's series
-  // A floor for the spread between nights of every series of this machine class: measured A/A, and
-  // at least 0.5 %. Now and then a machine as a whole moves by that much (docs/nights.md), and all
-  // quieter series would report it.
+  // A floor for the spread between nights of every series of this machine class: from A/A
+  // measurements, at least 0.5 %. Now and then a machine as a whole moves by that much
+  // (docs/nights.md), and all quieter series would report it.
   double min_spread = 0.005;
-  // A floor for the lag-1 autocorrelation of every series: persistence_of() its machine class, 0.4
-  // if unknown. The more alike consecutive nights are, the less a pool of them tells.
+  // A floor for the lag-1 autocorrelation of every series: persistence_of() the series of its
+  // machine class; 0.4 if unknown. The more alike consecutive nights are, the less a pool proves.
   double persistence = 0.4;
   // ln: by how much the whole machine is slower tonight (NightLook::subtracted_shift). It is
   // subtracted from all values of tonight, fresh processes included, before anything is compared.

@@ -22,7 +22,7 @@ bool has_processor_time(const TimeRound& round) {
   return !round.kernel_cpu_ns.empty() && !round.sentinel_cpu_ns.empty();
 }
 
-// Returns the sentinel's times by the clock that gates.
+// Returns the sentinel's times by the clock that the gate uses.
 const std::vector<double>& gating_sentinel(const TimeRound& round) {
   return has_processor_time(round) ? round.sentinel_cpu_ns : round.sentinel_ns;
 }

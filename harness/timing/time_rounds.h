@@ -54,9 +54,9 @@ inline constexpr int extra_rounds_of_night = 15;
 bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double pace_ns);
 
 // Returns true if a case's time cannot be compared: the night has spent all rounds of a CPU case,
-// and fewer than 5 were quiet. The least time of few processes is too slow: in the median by 0.4 %
-// from 2 and 1.5 % from 1, and by up to 8 %. Always false for fewer than 40 repetitions in all,
-// which only quick runs measure.
+// and fewer than 5 were quiet. The least time of few processes is too long: the median excess is
+// 0.4 % with 2 and 1.5 % with 1, the maximum 8 %. Always false for fewer than 40 repetitions in
+// all, which only quick runs measure.
 bool is_disturbed(const std::vector<TimeRound>& rounds);
 
 // Fills the times of a run from its rounds; without a round, nothing is timed. time_ns and

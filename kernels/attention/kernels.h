@@ -21,7 +21,7 @@ std::span<const Kernel> kernels();
 // Returns the instance for a problem, or nullptr with the reason.
 const Instance* choose(const Kernel& kernel, const Options& options,
                        const plumbline_problem& problem, std::string& reason);
-// Returns every other reason against the problem; empty: the kernel supports it.
+// Returns the first reason against the problem, choose()'s included; empty: the kernel supports it.
 std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem,
                    const plumbline_device& device);
 // Returns why the addresses or strides of a tensor are not supported; empty: they are.

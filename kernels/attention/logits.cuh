@@ -34,7 +34,7 @@ __device__ __forceinline__ float with_alibi(const Alibi& alibi, int key, float l
   return fmaf(-alibi.slope, fabsf(static_cast<float>(alibi.diagonal - key)), logit);
 }
 
-// Applies softcap and ALiBi to one key. Called only if Parameters::adjusts_logits.
+// Applies softcap and ALiBi, if the problem has them, to the logit of one key.
 __device__ __forceinline__ float adjusted_logit(const Parameters& p, const Alibi& alibi, int key,
                                                 float logit) {
   if (p.softcap_log2 != 0) logit = p.softcap_log2 * tanh_of(logit);

@@ -69,7 +69,7 @@ std::string launch(const plumbline_device&, const Options&, const Instance& inst
   if (const auto error =
           cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
       error != cudaSuccess) {
-    return in_words(error, "asking for shared memory");
+    return in_words(error, "requesting shared memory");
   }
   void* arguments[] = {const_cast<Parameters*>(&parameters)};
   return in_words(

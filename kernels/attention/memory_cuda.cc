@@ -38,8 +38,8 @@ std::int32_t release(const plumbline_device* device, void* pointer) {
   return on(device, [&] { return cudaFree(pointer); });
 }
 
-// cudaMemcpy from pageable memory may return before the last part has arrived, and a stream that
-// does not wait for the default one would not wait for it.
+// cudaMemcpy from pageable memory may return before the last part has arrived. A stream that does
+// not wait for the default stream would not wait for that part.
 std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from,
                             std::uint64_t bytes) {
   return on(device, [&] { return copy_and_wait(to, from, bytes, cudaMemcpyHostToDevice); });
@@ -130,8 +130,7 @@ const char* remedy_of(cudaError_t error) {
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
       return "install a driver that is at least as new as the CUDA runtime of the provider "
-             "(nvidia-smi "
-             "shows both)";
+             "(nvidia-smi shows the newest CUDA version that the driver supports)";
     case cudaErrorNoDevice:
       return "check nvidia-smi, CUDA_VISIBLE_DEVICES, and that a container is given the GPU";
     case cudaErrorInvalidDevice:

@@ -21,7 +21,7 @@ namespace plumbline::attention {
 // Threads of a block, which is also the number of keys per tile.
 inline constexpr int naive_threads = 128;
 
-// The kernel's template argument: an element of Q, inside WithFp8 if K and V are in fp8.
+// The kernel's template argument: Q's element type, inside WithFp8 if K and V are in fp8.
 template <class Types>
 struct NaiveTypes {
   using Element = Types;

@@ -89,8 +89,7 @@ void plan_indices(const plumbline_tensors& tensors, Plan& plan) {
   p.page_size = static_cast<std::int32_t>(problem.page_size);
 }
 
-// Limits a window to more than any sequence, so that the sum of a position and a window fits 32
-// bits.
+// Limits a window to 2^29 keys, more than any sequence has, so that position + window fits 32 bits.
 std::int32_t window(std::int64_t keys) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(keys, 1 << 29));
 }

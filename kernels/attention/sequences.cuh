@@ -94,8 +94,7 @@ __device__ inline Keys visible_keys(const Parameters& p, const Sample& sample, i
   return keys.end > keys.begin ? keys : Keys{0, 0};
 }
 
-// Returns a range with all keys that any of the positions [first, last] sees; it may have more
-// between them.
+// Returns a range that contains every key seen by a position in [first, last], and perhaps others.
 __device__ inline Keys union_of_keys(const Parameters& p, const Sample& sample, int first,
                                      int last) {
   int first_token = first - sample.first_q;

@@ -15,7 +15,7 @@
 //                                              then not read)
 //   cp_async_commit(), cp_async_wait<N>()      cp.async.commit_group, cp.async.wait_group N
 //   ldmatrix_x4(r, row), ldmatrix_x4_trans     ldmatrix.sync.aligned.m8n8.x4[.trans].shared.b16;
-//                                              each lane names the row it addresses
+//                                              each lane passes the address of a row
 //   mma_NAME(d, a, b)                          mma.sync.aligned.SHAPE.row.col.TYPES, in fragments:
 //     mma_f16   d[4] fp32 += a[4] b[2]           m16n8k16, f32.f16.f16.f32
 //     mma_f16   d[2] fp16x2 += a[4] b[2]         m16n8k16, f16.f16.f16.f16

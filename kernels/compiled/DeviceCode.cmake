@@ -1,26 +1,26 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
 #   INCLUDES folder … DEFINITIONS X … PTX_SOURCES b.cu …)
 # Builds a provider library of third-party kernels for the emulator, and with
-# PLUMBLINE_COMPILED_CUDA a second one for GPUs from the same host code and PTX. Of PTX_SOURCES only
-# the PTX is written, for evidence/census.py.
+# PLUMBLINE_COMPILED_CUDA a second one for GPUs from the same host code and PTX. PTX_SOURCES become
+# PTX only, for evidence/census.py.
 #
 # For each device source, clang writes PTX and the host's object. The PTX becomes a fat binary
 # inside of the object, without any CUDA tool. For GPUs, ptxas compiles that PTX.
-set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
+set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "Target architecture of the PTX of third-party kernels")
 # OFF is for ci/source_mutants.py: only the kernels that a case launches are compiled, during the
 # case. That is too slow for cases that are timed or have a short time limit.
-option(PLUMBLINE_COMPILED_AHEAD "Compile kernels of others when their provider is built" ON)
+option(PLUMBLINE_COMPILED_AHEAD "Compile third-party kernels when their provider is built" ON)
 set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
   -Wno-unknown-cuda-version -O3 -std=c++20 -fPIC -fvisibility=hidden)
-# The meaning of nvcc's --use_fast_math, which these projects build with: subnormals are zero, fma,
-# approximate division, roots, sines and logarithms. expf stays libdevice's, where nvcc uses __expf.
+# Like nvcc's --use_fast_math, which these projects use: subnormals are zero, fma is allowed, and
+# division, roots, sines and logarithms are approximate. But expf is libdevice's; nvcc uses __expf.
 # clang's -ffast-math would also reorder sums and assume that infinities do not occur.
 set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-transcendentals
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
   # nvcc inlines all functions, but clang does not inline large ones.
   -mllvm -inline-threshold=1000000)
 # Only for evidence/census.py, which counts instructions; code from nvcc's PTX is never run.
-option(PLUMBLINE_NVCC_PTX "Targets in which nvcc writes the PTX of kernels of others, too (see the \
+option(PLUMBLINE_NVCC_PTX "Add targets that write third-party kernels' PTX with nvcc, too (see the \
 licences in docs/emulator.md)" OFF)
 if(PLUMBLINE_NVCC_PTX)
   find_program(PLUMBLINE_NVCC nvcc REQUIRED)

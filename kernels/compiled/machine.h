@@ -25,7 +25,7 @@ struct MachineOptions {
   // (plumbline_tensors.threads_reversed).
   Schedule schedule = Schedule::alternating;
   std::uint64_t seed = 0;    // seed=N: the seed of schedule=random
-  bool independent = false;  // lanes=independent: only CUDA's guarantees
+  bool independent = false;  // lanes=independent: sync only where CUDA guarantees it
   // skip=LINE: skips the barriers and waits of a line of PTX, to show that they are needed. Also
   // collects all lines that have barriers or waits (plumbline_cudart_take_sites).
   std::uint32_t skipped_line = 0;
@@ -54,7 +54,7 @@ constexpr std::array<provider::Option<Options>, 4 + sizeof...(Own)> options_with
               return provider::set_choice(options.independent, text,
                                           {{"lockstep", false}, {"independent", true}});
             }},
-           {"skip", "a line of PTX",
+           {"skip", "the number of a PTX line",
             [](Options& options, std::string_view text) {
               return provider::set_number(options.skipped_line, text, 1U, ~0U);
             }},
@@ -144,7 +144,7 @@ void describe_threads(plumbline_description&, const cudaFuncAttributes&);
 // Throws PLUMBLINE_ERROR with the runtime's error text if a launch failed.
 void throw_if_failed(const std::string& kernel);
 
-// Returns how the tensor cores of `arch` accumulate 16-bit products in fp32
+// Returns how the tensor cores of `arch` accumulate 16-bit or tf32 products in fp32
 // (docs/judging-formulas.md).
 plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch);
 

@@ -52,15 +52,16 @@ std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem
     return "cpu/" + std::string(kernel.name) + " does not take Q in " + got + fp8_kernels;
   if (problem.dtype_kv != problem.dtype_q && !(kernel.all_features && is_fp8(problem.dtype_kv))) {
     return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got +
-           " with " + provider::dtype_name(problem.dtype_kv) + ")" + feature_kernels;
+           " with " + provider::dtype_name(problem.dtype_kv) + ")" +
+           (is_fp8(problem.dtype_kv) ? feature_kernels : "");
   }
   const bool narrows = kernel.question == PLUMBLINE_MERGE && is_16_bit(problem.dtype_out);
   const bool written =
       fp8 ? is_stored(problem.dtype_out)
           : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32 || narrows;
   if (!written) {
-    return "the cpu kernels write the dtype of Q or fp32, and of fp8 Q fp16, bf16 or fp32 (got " +
-           got + ", asked for " + provider::dtype_name(problem.dtype_out) + ")";
+    return "the cpu kernels write fp32 or the dtype of Q; with fp8 Q, fp32, fp16 or bf16 (Q is " +
+           got + ", the output " + provider::dtype_name(problem.dtype_out) + ")";
   }
   if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32)
     return std::string(kernel.why_not_fp32) + " (got fp32)";
@@ -156,7 +157,7 @@ CpuFeatures cpu_features() {
   static const CpuFeatures features = [] {
     __builtin_cpu_init();
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    // clang 14's builtin does not know it
+    // clang 14's builtin does not know f16c
     const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
     return CpuFeatures{__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0,
                        f16c};

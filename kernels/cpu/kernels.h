@@ -23,8 +23,8 @@ struct Kernel {
   // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
   const char* why_not_fp32;
   bool padded_only = false;
-  // supports fp8 K and V; if S is not rounded, also fp8 Q, bit masks, softcap, ALiBi and attention
-  // sinks
+  // supports fp8 K and V, bit masks, softcap, ALiBi and attention sinks; if S is not rounded, also
+  // fp8 Q
   bool all_features = false;
   plumbline_question question = PLUMBLINE_ATTENTION;
 };

@@ -3,7 +3,7 @@
 //
 //   for each block of rows, for each KV split, for each tile of keys
 //     S = Q K^T            [rows, keys]   fp32
-//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h): S is kept in powers of two
+//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h); S is in units of log2
 //     m' = max(m, row max of S)
 //     P = 2^(S - m')
 //     l = l 2^(m - m') + row sum of P
@@ -11,9 +11,9 @@
 //   an attention sink is another term of l, in the first split
 //   out = O / l,  LSE = ln(2) (m + log2 l)
 //
-// The bits of a row do not depend on tile_q, on the batch, on the layout or on the number of later
-// keys that it does not see: every row visits the key tiles in the same order, and tiles start at
-// multiples of tile_kv from the sample's first key.
+// The bits of a row do not depend on tile_q, on the batch, on the layout or, with one split, on the
+// number of later keys that the row does not see. Every row visits the key tiles in the same order,
+// and tiles start at multiples of tile_kv from the sample's first key.
 #include <cmath>
 
 #include "kernels/cpu/attention.h"
@@ -37,7 +37,7 @@ std::int64_t splits_of(const Variant& variant, std::int64_t length_kv) {
 struct Scratch {
   Tiles tiles;
   float* s;            // [tile_q, width_kv]            S, then P
-  float* m;            // [tile_q]                      running maximum, in powers of two
+  float* m;            // [tile_q]                      running maximum, in units of log2
   float* l;            // [tile_q]                      running sum of P
   float* rescale;      // [tile_q]                      2^(m - m')
   float* partial_out;  // [splits, tile_q, width_vo]    O / l of each split

@@ -1,5 +1,5 @@
-// The provider "cpu" at the C ABI. online_softmax.cc, naive.cc and unpad.cc have the computations;
-// kernels.cc has the list of kernels, their refusals and declarations.
+// The provider "cpu" at the C ABI. online_softmax.cc, naive.cc, unpad.cc and merge.cc have the
+// computations; kernels.cc has the list of kernels, their refusals and declarations.
 #include "harness/provider/plumbline_provider.hpp"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rounding_mode.h"

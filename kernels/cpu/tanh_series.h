@@ -34,8 +34,8 @@ inline constexpr float end_of_polynomial = 0.625F;
 inline constexpr float largest = 10.0F;  // 1 - tanh(10) < 2^-27
 inline constexpr float log2_e_high = 0x1.715476p+0F;
 inline constexpr float log2_e_low = 0x1.4ae0cp-26F;
-// bits(1 / y) is about this - bits(y). The constant minimizes the largest relative error (0.0506,
-// by search).
+// bits(1 / y) is about reciprocal_guess - bits(y). The guess minimizes the largest relative error
+// (0.0506, by search).
 inline constexpr std::uint32_t reciprocal_guess = 0x7ef31200U;
 }  // namespace tanh_series
 

@@ -9,7 +9,7 @@ namespace plumbline::cpu {
 
 // Rows of one (sample, key head): all query heads of the group at adjacent tokens, so that they
 // share each tile of keys.
-//   packed row index = (token - tokens.begin) * group + head within the group
+//   packed row index = (token - first_token) * group + head within the group
 struct RowBlock {
   std::int64_t sample = 0;
   std::int64_t head_kv = 0;

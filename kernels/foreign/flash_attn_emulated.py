@@ -93,7 +93,7 @@ def why_not() -> str:
         return f"not measured: {LIBRARY.name} is not built (ci/setup.sh --providers)"
     if torch.version.cuda is not None:
         return ("not measured: the emulator's libcudart.so.12 and that of PyTorch's build for CUDA "
-                "have one name, and one process loads one of them")
+                "have the same name, and a process loads only one of them")
     return ""
 
 
@@ -168,7 +168,7 @@ def _forward(q, k, v, layout: int, lengths_q, lengths_kv, longest, softmax_scale
              refused: dict):
     for name, value in refused.items():
         if value:
-            raise RuntimeError(f"{name} is not taken on the emulator")
+            raise RuntimeError(f"{name} is not supported on the emulator")
     q, k, v = (t if t.stride(-1) == 1 else t.contiguous() for t in (q, k, v))
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
     sums = [torch.nn.functional.pad(t.cumsum(0, dtype=torch.int32), (1, 0))

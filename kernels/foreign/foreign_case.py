@@ -1,4 +1,4 @@
-"""Shared by the providers of frameworks: masks in their forms, and refusals.
+"""Shared by the providers of frameworks: masks in the form that each takes, and refusals.
 
 The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals of known
 faults. docs/findings.md uses it to show what the frameworks do in these cases.

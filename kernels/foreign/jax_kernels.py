@@ -1,7 +1,7 @@
 """JAX's dot_product_attention:
 https://docs.jax.dev/en/latest/_autosummary/jax.nn.dot_product_attention.html
 
-`dpa` passes an explicit mask unless the problem is plain causal. Padded query rows attend.
+`dpa` passes a mask if the problem needs one and is not plain causal. Padded query rows attend.
 `dpa_seqlens` passes query_seq_lengths and key_value_seq_lengths, so padding is on the right and
 padded query rows are zero.
 """

@@ -1,8 +1,8 @@
 """Keras's dot_product_attention on its TensorFlow backend, as keras.layers.MultiHeadAttention and
 GroupedQueryAttention call it: https://keras.io/api/ops/nn/#dot_product_attention-function
 
-The backends TensorFlow and NumPy compute Keras's own attention. The others call that of JAX,
-PyTorch and OpenVINO.
+The backends TensorFlow and NumPy compute Keras's own attention. The backends JAX, PyTorch and
+OpenVINO call the attention of their library.
 """
 
 from __future__ import annotations

@@ -116,11 +116,11 @@ def refuse_what_gqa_lacks(case) -> None:
             (foreign.has_padding(case), "GroupQueryAttention has no padding mask for queries"),
             (case.mask == "causal_top_left" and case.seq_q != case.seq_kv,
              "GroupQueryAttention aligns its causal mask bottom right"),
-            (case.seq_q > case.seq_kv, "GroupQueryAttention has a key for each query"),
+            (case.seq_q > case.seq_kv, "GroupQueryAttention needs a key for each query"),
             (case.mask == "none" and foreign.has_window(case),
              "local_window_size must be -1 when causal is 0"),
             (case.batch > 1 and 1 < case.seq_q < case.seq_kv, "GroupQueryAttention takes several "
-             "queries beside past keys for a batch of one only"),
+             "queries with past keys only if the batch is one"),
             (case.head_dim_qk % 8 != 0,
              "GroupQueryAttention wants head_size to be a multiple of 8")):
         foreign.refuse_if(lacks, reason)

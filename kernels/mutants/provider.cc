@@ -66,7 +66,7 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
   const bool written =
       fp8_q ? provider::dtype_bytes(problem.dtype_out) > 1 : problem.dtype_out == problem.dtype_q;
   if (!written && problem.dtype_out != PLUMBLINE_F32)
-    return "the mutants write the dtype of Q or fp32, and of fp8 Q fp16, bf16 or fp32";
+    return "the mutants write fp32 or the dtype of Q; with fp8 Q, fp16, bf16 or fp32";
   if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "the mutants do not know this mask";
   return "";
 }

@@ -121,7 +121,7 @@ TEST_F(Audit, ClassWithoutCatchIsMistrusted) {
   write_catalogue("ulps");
   const auto result = audit("s.toml --format markdown");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("mistrusted: no mutant was caught of the class ulps"),
+  EXPECT_THAT(result.text, AllOf(HasSubstr("mistrusted: no mutant of class ulps was caught"),
                                  HasSubstr("1 claim mistrusted"), HasSubstr("### Mutants caught")));
   write("m.toml", "claims = [\"mask\", \"lse\"]\n" + read("m.toml"));
   EXPECT_EQ(audit("s.toml").code, 0) << "the class is not claimed";

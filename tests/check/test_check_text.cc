@@ -64,10 +64,10 @@ TEST(CheckText, AnswerAndCauseComeFirst) {
   CheckReport report = sample(Answer::bug);
   report.suggestions.clear();
   report.trials[0].outcome.reference_rows = 10;
-  report.tensors_without_a_part = {"rope_cos", "rope_sin"};
+  report.unused_tensors = {"rope_cos", "rope_sin"};
   EXPECT_THAT(render_check(report, {.width = 0}),
               StartsWith("BUG: a sentence\n  dump.safetensors: 10 of 64 rows compared with fp64 (a "
-                         "sample), faults looked for in all; without a part in it: rope_cos, "
+                         "sample), faults looked for in all; unused: rope_cos, "
                          "rope_sin\n"));
 }
 
@@ -137,7 +137,7 @@ TEST(CheckText, JsonHasNullForMissingNumbers) {
   EXPECT_EQ(dump["ladder"][1]["explains"], true);
   EXPECT_EQ(dump["suggestions"][0], "off by one");
   EXPECT_EQ(dump["cause"], "off by one");
-  EXPECT_EQ(dump["tensors_without_a_part"], Json::array());
+  EXPECT_EQ(dump["unused_tensors"], Json::array());
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ TEST(NotJudged, GradientsLeaveRightOutputUndecided) {
   EXPECT_THAT(render_check(report, {.piped = true}),
               HasSubstr("all 128 rows compared with fp64; not judged: dk, dout, dq, dv (nothing "
                         "judges gradients yet)\n"));
-  EXPECT_THAT(report.tensors_without_a_part, IsEmpty());
+  EXPECT_THAT(report.unused_tensors, IsEmpty());
   const Json json = Json::parse(json_of_checks({report}))["dumps"][0];
   EXPECT_THAT(json["not_judged"][0]["names"], ElementsAre("dk", "dout", "dq", "dv"));
 }
@@ -178,7 +178,7 @@ TEST(NotJudged, UnknownTensorsAreListedOnly) {
   const CheckReport report = judged(dump_of(with_tensors({"rope_cos", "query"})));
   EXPECT_EQ(report.answer, Answer::rounding);
   EXPECT_THAT(render_check(report, {.piped = true}),
-              HasSubstr("rows compared with fp64; without a part in it: query, rope_cos\n"));
+              HasSubstr("rows compared with fp64; unused: query, rope_cos\n"));
   const Json json = Json::parse(json_of_checks({report}))["dumps"][0];
   EXPECT_THAT(json["not_judged"][0]["names"], ElementsAre("query", "rope_cos"));
 }

@@ -297,7 +297,7 @@ class RunTests(InFolder):
                       (SOURCE / "tests/need_gpu.h").read_text(encoding="utf-8"))
         self.project([("forgotten", f"echo 'a.cc:3: Skipped'; echo '{words}none'; exit 77",
                        self.SKIPS)])
-        self.assertIn("without the label gpu, which its CMakeLists.txt has to give:\n  forgotten\n",
+        self.assertIn("lack the label gpu; remedy: add it in CMakeLists.txt:\n  forgotten\n",
                       self.run_tests(code=1))
 
     def test_a_label_that_the_preset_leaves_out_can_be_run(self):

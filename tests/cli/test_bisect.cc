@@ -126,7 +126,7 @@ TEST_F(Bisect, FindsSlowerCommit) {
   const auto written =
       write_script("--good " + first_.substr(0, 10) + " --bad " + last_ + " --by time");
   ASSERT_EQ(written.code, 0) << read("find.sh") << written.text;
-  EXPECT_THAT(read("find.sh"), HasSubstr("time, over that of the sentinel,"));
+  EXPECT_THAT(read("find.sh"), HasSubstr("has a time ratio above"));
   const auto found = shell("cd repo && bash ../find.sh");
   EXPECT_EQ(found.code, 0) << found.text;
   EXPECT_THAT(found.text, HasSubstr("first bad commit: " + bad_));

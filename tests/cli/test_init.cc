@@ -74,9 +74,8 @@ TEST_F(Init, CommentsMarkKernelPlace) {
   for (const std::string language : {"python", "torch"}) {
     ASSERT_EQ(plumbline("init " + language + " --provider " + language).code, 0);
     const std::string kernel = read(language + "/mine.py");
-    EXPECT_THAT(kernel,
-                AllOf(HasSubstr("# 1. State what your kernel takes"), HasSubstr("    # 2. Prepare"),
-                      HasSubstr("    # 3. Call your kernel in run()")));
+    EXPECT_THAT(kernel, AllOf(HasSubstr("# 1. State which problems"), HasSubstr("    # 2. Prepare"),
+                              HasSubstr("    # 3. Call your kernel in run()")));
   }
   ASSERT_EQ(plumbline("init c --provider c").code, 0);
   EXPECT_THAT(read("c/mine.c"), HasSubstr("replace `attend_row`"));

@@ -229,9 +229,9 @@ TEST_F(Resume, ChangedOptionsAreRefusedWithRemedy) {
   const auto refused =
       plumbline(run_arguments("past.db") + " --resume --timeout 61 --match '*fp16*'");
   EXPECT_EQ(refused.code, 3);
-  EXPECT_THAT(refused.text, HasSubstr("--timeout: as the work asks then, 61000 ms now"));
+  EXPECT_THAT(refused.text, HasSubstr("--timeout: derived from the work then, 61000 ms now"));
   EXPECT_THAT(refused.text, HasSubstr("plan: 56 cases and 2 diffs"));
-  EXPECT_THAT(refused.text, HasSubstr("call it as then ("));
+  EXPECT_THAT(refused.text, HasSubstr("repeat its command ("));
   const auto provider = std::filesystem::path(test::cpu_provider());
   std::filesystem::copy_file(provider, directory_ / "plumbline_cpu.so");
   const auto other = plumbline(

@@ -70,7 +70,7 @@ class Table(Case):
     def test_names_what_is_wrong(self):
         self.refused(self.read, "mutant m", "colour is unknown",
                      text=written({**MUTANT, "colour": "red"}))
-        self.refused(self.read, "provider cudnn: one of flashinfer",
+        self.refused(self.read, "provider cudnn is not one of flashinfer",
                      text=written({**MUTANT, "provider": "cudnn"}))
         self.refused(self.read, "pattern: ", text=written({**MUTANT, "pattern": "("}))
         self.refused(self.read, "cases is empty", text=written({**MUTANT, "cases": []}))
@@ -101,8 +101,8 @@ class ExactlyOnce(Case):
         self.refused(self.mutate, "mutant m", "matches 2 times", "a/b.h")
         self.refused(self.mutate, "matches 0 times", "\"void f(\"", "a/b.h", pattern="x = (2)",
                      function="void f(")
-        self.refused(self.mutate, "\"void \" is 2 times", "a/b.h", function="void ")
-        self.refused(self.mutate, "\"void h(\" is 0 times", function="void h(")
+        self.refused(self.mutate, "\"void \" occurs 2 times", "a/b.h", function="void ")
+        self.refused(self.mutate, "\"void h(\" occurs 0 times", function="void h(")
 
     def test_changes_something(self):
         self.refused(self.mutate, "changes nothing", pattern="x = 2", replacement="x = 2")

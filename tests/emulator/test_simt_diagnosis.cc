@@ -151,7 +151,7 @@ TEST(SimtDiagnosis, NamedBarriers) {
                                        file, named_line + 2));
   EXPECT_EQ(run(named, 2), fmt::format("block (0, 0, 0): warp 1 lane 0, named_barrier_sync at "
                                        "{}:{}: barrier 1 of 96 threads, but other "
-                                       "threads asked for 64",
+                                       "threads expect 64",
                                        file, named_line + 4));
   EXPECT_EQ(run(named, 3), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_arrive at "
                                        "{}:{}: arrives twice at barrier 1, which has "
@@ -159,7 +159,7 @@ TEST(SimtDiagnosis, NamedBarriers) {
                                        file, named_line + 7));
   EXPECT_EQ(run(named, 4), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at "
                                        "{}:{}: barrier 4 of 65 threads: a multiple of 32 "
-                                       "is needed",
+                                       "up to 1024 is needed",
                                        file, named_line + 9));
   EXPECT_EQ(run(named, 16), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at "
                                         "{}:{}: barrier 16: named barriers are 1 to 15",
@@ -177,14 +177,13 @@ __global__ void addresses(int offset) {
 TEST(SimtDiagnosis, InvalidSixteenByteAddresses) {
   const auto text = [](int offset) { return run(addresses, offset, {32}); };
   EXPECT_EQ(text(1008), "");
-  EXPECT_EQ(text(1024), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte "
-                                    "1024 of 1024 of shared memory",
-                                    file, addresses_line));
-  EXPECT_EQ(
-      text(-16),
-      fmt::format(
-          "block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte -16 of 1024 of shared memory",
-          file, addresses_line));
+  EXPECT_EQ(text(1024),
+            fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: accesses "
+                        "bytes from 1024 on, but shared memory has 1024 bytes",
+                        file, addresses_line));
+  EXPECT_EQ(text(-16), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: accesses "
+                                   "bytes from -16 on, but shared memory has 1024 bytes",
+                                   file, addresses_line));
   EXPECT_EQ(text(8), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte 8 of "
                                  "shared memory is not 16-byte aligned",
                                  file, addresses_line));
@@ -241,7 +240,7 @@ __global__ void nothing(int) {}
 
 TEST(SimtDiagnosis, RefusesInvalidLaunches) {
   EXPECT_EQ(launch({}, {1}, {1025}, 0, nothing, 0),
-            "a block of 1025 x 1 x 1 threads: 1 to 1024 are possible");
+            "a block of 1025 x 1 x 1 threads: 1 to 1024 are possible, at most 64 in z");
   EXPECT_EQ(launch({}, {1, 65536}, {32}, 0, nothing, 0),
             "a grid of 1 x 65536 x 1 blocks: 1 to 2147483647 x 65535 x 65535 are possible");
   EXPECT_EQ(launch({}, {0}, {32}, 0, nothing, 0),

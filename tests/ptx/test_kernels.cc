@@ -199,7 +199,7 @@ setp.ge.u32 %p1, %r1, 8;
   EXPECT_THAT(failure(std::string("mad.lo.u32 %r3, %r1, 24, %r2;").append(load) + ", [%r3];"),
               HasSubstr("is not 16-byte aligned"));
   EXPECT_THAT(failure(std::string("mad.lo.u32 %r3, %r1, 32, %r2;").append(load) + ", [%r3];"),
-              HasSubstr("byte 512 of 512 of shared memory"));
+              HasSubstr("accesses bytes from 512 on, but shared memory has 512 bytes"));
   EXPECT_THAT(failure("@%p1 bar.warp.sync -1; @!%p1 bar.sync 0;"), HasSubstr("lanes 8-31"));
 }
 

@@ -164,7 +164,7 @@ def test_everything_is_in_a_verbose_report(suite_of_tests, dumps):
     assert "percent of the limit" in re.sub(r"\nE +", " ", ran.stdout), ran.stdout
 
 
-def test_tensors_without_a_part_are_named(tmp_path):
+def test_unused_tensors_are_named(tmp_path):
     q, k, v = random_inputs("bf16")
     out, lse = attention(q, k, v, "top_left")
     tensors, stated = plumbline._dump(
@@ -172,9 +172,9 @@ def test_tensors_without_a_part_are_named(tmp_path):
     tensors["rope_cos"] = tensors["query"] = tensors["q"]
     plumbline._write_dump(tmp_path / "more.safetensors", tensors, stated)
     report = in_a_pipe_of(tmp_path, 100, "check", "more.safetensors")
-    assert "; without a part in it: query, rope_cos" in re.sub(r"\s+", " ", report)
+    assert "; unused: query, rope_cos" in re.sub(r"\s+", " ", report)
     report = in_a_pipe_of(tmp_path, 100, "diff", "more.safetensors", "more.safetensors")
-    assert "; without a part in it: query, rope_cos (b)" in re.sub(r"\s+", " ", report)
+    assert "; unused: query, rope_cos (b)" in re.sub(r"\s+", " ", report)
 
 
 def test_the_command_states_the_question_again(tmp_path):

@@ -118,8 +118,7 @@ prefill_mma   fp16   on                1            61 %            69 %        
 prefill_simt  bf16   off               1            40 %            40 %             40 %            40 %
 prefill_simt  fp16   off               1            40 %            40 %             40 %            40 %
 4 cases missing on a device of their row: left out
-2 outcomes taken over from another architecture: without tensor cores the bits are the same, as the second one measured
-has shown
+2 outcomes reused from another architecture: without tensor cores the bits are equal, as a second architecture showed
 
 output bits
 a               b                tensor cores  cases  equal bits
@@ -149,7 +148,7 @@ TEST(ArchMatrix, RendersMarkdown) {
 
 4 cases missing on a device of their row: left out.
 
-2 outcomes taken over from another architecture: without tensor cores the bits are the same, as the second one measured has shown.
+2 outcomes reused from another architecture: without tensor cores the bits are equal, as a second architecture showed.
 
 Output bits:
 

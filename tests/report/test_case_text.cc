@@ -182,7 +182,7 @@ TEST(RenderDiff, Explained) {
   stories/S4: 1824 common rows compared with fp64
   a         cpu/split_kv/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
   b         cpu/flash/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
-  largest   6.104e-05, 2 ulp at sample 3 head 7 row 0 column 90; mean 4.1e-06; 4.25 of the legal standard deviations at most
+  largest   6.104e-05, 2 ulp at sample 3 head 7 row 0 column 90; mean 4.1e-06; at most 4.25 legal standard deviations
   relative  1.579 at most, where |expected| is 1.9e-07 and the output's rms 0.0181; mean 0.0022
   bits      71 % of 233472 elements equal, 2 of 1824 heads entirely
   fp64      rms error of a 4e-06, of b 2e-06

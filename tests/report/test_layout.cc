@@ -50,7 +50,7 @@ OutputReport large_report(std::size_t length) {
   OutputReport report = small_report();
   report.cause = words("cause");
   report.subject = "mutants/" + std::string(length, 'x') + "/bf16/b1-h4-s128-d64";
-  report.judged += "; without a part in it: " + words("tensor");
+  report.judged += "; unused: " + words("tensor");
   report.details.clear();
   for (int weight = 0; weight < 9; ++weight)
     report.details.push_back({"detail", {words("text")}, weight});
@@ -150,11 +150,10 @@ TEST(Layout, NamesComparedRowsAndUnusedTensors) {
   EXPECT_EQ(rows_judged(1, 1), "its one row compared with fp64");
   EXPECT_EQ(rows_judged(128, 4096),
             "128 of 4096 rows compared with fp64 (a sample), faults looked for in all");
-  EXPECT_EQ(tensors_without_a_part({}), "");
-  EXPECT_EQ(tensors_without_a_part({"a", "b", "c", "d", "e", "f"}),
-            "; without a part in it: a, b, c, d and 2 more");
-  EXPECT_EQ(tensors_without_a_part({"a", "b", "c", "d", "e"}, {.verbose = true}),
-            "; without a part in it: a, b, c, d, e");
+  EXPECT_EQ(unused_tensors_text({}), "");
+  EXPECT_EQ(unused_tensors_text({"a", "b", "c", "d", "e", "f"}), "; unused: a, b, c, d and 2 more");
+  EXPECT_EQ(unused_tensors_text({"a", "b", "c", "d", "e"}, {.verbose = true}),
+            "; unused: a, b, c, d, e");
 }
 
 TEST(Layout, ElementShowsDistinguishingDigits) {

@@ -205,7 +205,7 @@ TEST_F(PageData, ExtractsAuditFromDocument) {
   for (const char* other :
        {"", "[]", "{\"data\": {}}", "{\"schema\": {\"name\": \"plumbline.run\"}}"})
     EXPECT_THAT(to_string(audit_for_page(other, "a.json").error()),
-                HasSubstr("a.json: no result of an audit"));
+                HasSubstr("a.json: not the result of an audit"));
 }
 
 TEST_F(PageData, NonFiniteNumbersAreNull) {

@@ -72,7 +72,7 @@ TEST_F(Stories, RaggedBf16UsesWorstCase) {
     stored.judgement.percent_of_limit = 100 * share;
   }
   EXPECT_EQ(ours(1, "bf16 at allclose 1e-3"), "up to 12 % of the elements outside");
-  EXPECT_EQ(ours(1, "bf16, of the limit that follows from its roundings"), "12 %");
+  EXPECT_EQ(ours(1, "bf16, share of the limit of its roundings"), "12 %");
   EXPECT_EQ(ours(1, "fp16, likewise"), "");
 }
 

@@ -83,7 +83,7 @@ TEST(ApprovedText, ErrorsNameLine) {
   EXPECT_THAT(complaint(head + "[[kernel]]\nname = \"k\"\nsm_90 = { registers = -3, stack = 0, "
                                "spill_stores = 0, spill_loads = 0 }\n"),
               AllOf(HasSubstr("x.toml:7: registers is not a whole number"),
-                    HasSubstr("shared is not a whole number")));
+                    HasSubstr("shared is missing")));
   EXPECT_THAT(complaint(head + "[[kernel]]\nname = \"k\"\nregs = 3\n"),
               HasSubstr("x.toml:7: regs is neither"));
   const std::string kernel =

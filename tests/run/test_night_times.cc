@@ -176,7 +176,7 @@ TEST_F(NightOfTwenty, DisturbedCaseIsExcludedAlone) {
   const NightTimes row = judge();
   EXPECT_FALSE(row.suspect);
   EXPECT_EQ(row.series, series - 1);
-  EXPECT_THAT(row.why, HasSubstr("1 case was set aside alone"));
+  EXPECT_THAT(row.why, HasSubstr("1 case was set aside:"));
   EXPECT_EQ(row.confirmed, 1) << "the other one";
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed) << "beyond twice its limit";
   EXPECT_EQ(stored_[7].judgement.gated_time->finding, "set aside");
@@ -212,7 +212,7 @@ TEST_F(NightOfTwenty, CommonShiftIsSubtracted) {
   const NightTimes row = judge();
   EXPECT_FALSE(row.suspect);
   EXPECT_NEAR(row.common_shift, 0.015, 0.004);
-  EXPECT_THAT(row.why, HasSubstr("taken out of each"));
+  EXPECT_THAT(row.why, HasSubstr("subtracted from each"));
   EXPECT_THAT(events_, IsEmpty());
   EXPECT_EQ(row.candidates, 1);
   EXPECT_EQ(row.confirmed, 1);

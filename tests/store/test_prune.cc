@@ -183,7 +183,7 @@ TEST_F(Prune, ErrorChangesNothing) {
   for (int day = 1; day <= 9; ++day) night(day, {took(2)});
   PruneOptions options;
   options.nights = 0;
-  EXPECT_THAT(error_of(prune_database(path_, options)), HasSubstr("0 nights cannot stay"));
+  EXPECT_THAT(error_of(prune_database(path_, options)), HasSubstr("cannot keep 0 nights"));
   options.nights = 3;
   EXPECT_THAT(error_of(prune_database(directory_ / "missing.db", options)),
               HasSubstr("there is no database of runs here"));

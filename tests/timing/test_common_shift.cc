@@ -79,7 +79,7 @@ TEST(NightLook, SmallEvenShiftIsSubtracted) {
     EXPECT_FALSE(look.suspect);
     EXPECT_NEAR(look.subtracted_shift, shift, 0.002);
     EXPECT_NEAR(look.spread, 1, 0.4);
-    EXPECT_THAT(look.why, HasSubstr("taken out of each"));
+    EXPECT_THAT(look.why, HasSubstr("subtracted from each"));
   }
 }
 

@@ -53,7 +53,8 @@ Result guarded(Result failed, char* error, std::size_t error_bytes, const Body& 
   return failed;
 }
 
-// Otherwise a variable whose initial value is an address would silently be wrong.
+// Throws if an initial value is unknown, such as the address of another variable, because the
+// variable would silently be wrong.
 void require_known(const ModuleMemory& memory, const std::string& name) {
   if (memory.unknown.empty()) return;
   const auto& [variable, line] = *memory.unknown.begin();
@@ -84,7 +85,7 @@ emulator::LaunchOptions options_of(const plumbline_ptx_launch_options& stated) {
                               emulator::names_of_emulated)};
   emulator::LaunchOptions options = compiled_options(*arch);
   if (stated.schedule < 0 || stated.schedule > PLUMBLINE_PTX_RANDOM)
-    throw Failure{fmt::format("no schedule {}", stated.schedule)};
+    throw Failure{fmt::format("schedule {} is not 0, 1 or 2", stated.schedule)};
   options.schedule = static_cast<emulator::Schedule>(stated.schedule);
   options.seed = stated.seed;
   if (stated.lanes == PLUMBLINE_PTX_INDEPENDENT) options.lanes = emulator::Lanes::independent;

@@ -57,7 +57,7 @@ size_t plumbline_ptx_static_shared_bytes(const plumbline_ptx_kernel* kernel);
 
 /* The memory that launches may access, in addition to the module's variables and shared memory.
  *
- * The upper 16 bits of a global address are a tag, 0 in addresses of the process (interface 2).
+ * Since interface 2, the upper 16 bits of a global address are a tag (0 in a process's addresses).
  * Memory added at an address with a tag is the memory at the lower 48 bits, and only pointers with
  * the same tag reach it. With a tag for each argument of a launch, a host detects accesses through
  * one argument to another's memory: it adds the argument's memory at ADDRESS | TAG << 48 and passes

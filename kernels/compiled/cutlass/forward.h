@@ -34,8 +34,8 @@ struct Call {
   int head_dim_qk = 0, head_dim_vo = 0;
   int seq_q = 0, seq_kv = 0;  // of the longest sample
   float scale = 0;
-  // k.head_stride and v.head_stride are 0 if all heads share one. The samples of a padded output
-  // are contiguous.
+  // k.head_stride and v.head_stride are 0 if all query heads share one key head. The samples of a
+  // padded output are contiguous.
   Rows q, k, v, out;
   // Device memory, [batch + 1], for the ragged layout; otherwise null.
   int* cu_seqlens_q = nullptr;

@@ -55,7 +55,7 @@ const char* launch(const Call& call, void* stream) {
   static_assert(static_cast<int>(Call::Mask::causal_top_left) == Kernel::CausalFromTopLeft);
   static_assert(static_cast<int>(Call::Mask::causal_bottom_right) == Kernel::CausalFromBottomRight);
   const auto p = parameters<Kernel>(call);
-  if (!Kernel::check_supported(p)) return "does not take these strides (its check_supported)";
+  if (!Kernel::check_supported(p)) return "does not support these strides (check_supported)";
   const auto kernel = attention_kernel_batched_impl<Kernel>;
   constexpr int shared_bytes = sizeof(typename Kernel::SharedStorage);
   if (shared_bytes > 0xc000)

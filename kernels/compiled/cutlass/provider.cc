@@ -17,8 +17,8 @@ using compiled::refuse_tensors;
 using compiled::values;
 using Options = compiled::MachineOptions;
 
-// Kernels that round differently have different names: 16-bit inputs are one product of the tensor
-// cores, fp32 inputs three.
+// Kernels that round differently have different names: tensor cores multiply 16-bit inputs once,
+// fp32 inputs three times.
 struct Kernel {
   const char* name;
   bool is_fp32;
@@ -44,10 +44,10 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   if (p.layout == PLUMBLINE_PADDED_BHSD)
     return "writes its output as [batch, token, head, element]";
   if (p.mask == PLUMBLINE_MASK_CUSTOM)
-    return "has no custom mask but a bias, which is not run here";
+    return "supports custom masks only as a bias, which is not passed here";
   if (p.window_left >= 0 || p.window_right >= 0) return "has no window";
   if (p.softcap != 0) return "has no softcap";
-  if (p.has_alibi != 0) return "takes ALiBi as a bias alone, which is not run here";
+  if (p.has_alibi != 0) return "supports ALiBi only as a bias, which is not passed here";
   if (p.has_sink != 0) return "has no attention sinks";
   if (p.heads_kv != p.heads_q && p.heads_kv != 1)
     return "takes as many key heads as query heads, or one: xFormers launches it once for each "
@@ -107,16 +107,16 @@ void refuse_strides(const Plan& plan) {
   for (const Rows* one : {&call.q, &call.k, &call.v}) {
     if (one->row_stride % step != 0 || one->head_stride % step != 0 ||
         one->batch_stride % step != 0)
-      refuse_tensors("is compiled here for aligned inputs: strides are multiples of " +
+      refuse_tensors("CUTLASS's kernel is compiled here for strides that are multiples of " +
                      std::to_string(step) + " elements");
     if (std::max(one->row_stride, one->head_stride) > std::numeric_limits<std::int32_t>::max())
-      refuse_tensors("has strides of 32 bits for rows and heads");
+      refuse_tensors("CUTLASS's kernel has 32-bit strides of rows and heads");
   }
   const Rows& out = call.out;
   if ((call.heads > 1 && out.head_stride != call.head_dim_vo) ||
       (call.batch > 1 && out.batch_stride != 0 &&
        out.batch_stride != out.row_stride * std::int64_t{call.seq_q}))
-    refuse_tensors("writes the heads of a row, and the samples of a batch, one after another");
+    refuse_tensors("CUTLASS writes the heads of a row and the samples of a batch contiguously");
 }
 
 void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
@@ -133,7 +133,7 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
   }
   if (!compiled::all_equal_to(tensors.seqlens_q, p.batch, p.seq_q) ||
       !compiled::all_equal_to(tensors.seqlens_kv, p.batch, p.seq_kv))
-    refuse_tensors("takes samples of several lengths in the ragged layout alone");
+    refuse_tensors("CUTLASS takes samples of different lengths only in the ragged layout");
 }
 
 // A tensor core adds the products of one instruction at once, up to the architecture's limit: 8

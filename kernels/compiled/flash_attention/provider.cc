@@ -34,8 +34,7 @@ struct Plan : compiled::PlanOf<Kernel, Options> {
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   if (!compiled::has_single_16_bit_dtype(p))
     return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only "
-           "support "
-           "fp16 and bf16 data type\")";
+           "support fp16 and bf16 data type\")";
   if (p.head_dim_qk != p.head_dim_vo) return "takes V with the head dimension of Q and K";
   if (p.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT)
     return "aligns its causal mask bottom right (since 2.1)";
@@ -52,7 +51,7 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
       return "takes pages of 256 tokens or a multiple (flash_api.cpp: \"Paged KV cache block size "
              "must be divisible by 256\")";
     if (provider::is_padded(p.layout) && p.padding == PLUMBLINE_PADDING_LEFT)
-      return "takes caches whose samples begin at their first token";
+      return "takes KV caches without padding on the left";
     return "";
   }
   if (provider::is_paged(p.layout)) return "takes no pages; flash_attention/split_kv does";
@@ -81,14 +80,14 @@ void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   const bool queries_full = all_equal_to(tensors.seqlens_q, p.batch, p.seq_q);
   if (plan.kernel->split) {
-    if (!queries_full) refuse_tensors("the cache's kernel takes as many queries of each sample");
+    if (!queries_full) refuse_tensors("split_kv takes the same number of queries of each sample");
     return;
   }
   if (provider::is_padded(p.layout) &&
       (!queries_full || !all_equal_to(tensors.seqlens_kv, p.batch, p.seq_kv)))
     refuse_tensors(
-        "flash_attn_func knows no lengths; samples of several lengths go to the ragged layout, as "
-        "Transformers unpads them");
+        "flash_attn_func takes no lengths; use the ragged layout for samples of different lengths, "
+        "as Transformers does");
 }
 
 void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
@@ -112,7 +111,7 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   // The cache rows that the page table can hold (flash_api.cpp: seqlen_k).
   call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
   std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
-  for (std::int32_t& page : pages) page = std::max(page, 0);  // such pages are never read
+  for (std::int32_t& page : pages) page = std::max(page, 0);  // negative pages are never read
   plan.pages = std::make_unique<DeviceArray>(tensors, pages);
   call.page_table = plan.pages->data();
 }

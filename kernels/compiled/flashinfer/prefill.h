@@ -132,7 +132,8 @@ struct Prefill {
       case 128:
         return require(launch<128>(p, parts, part_lse, on), "FlashInfer's prefill");
       default:
-        throw provider::Refused(PLUMBLINE_ERROR, "FlashInfer's planner chose another tile");
+        throw provider::Refused(PLUMBLINE_ERROR,
+                                "FlashInfer's planner chose a tile_q other than 16, 64 or 128");
     }
   }
 };

@@ -28,7 +28,8 @@ struct Options : compiled::MachineOptions {
 struct Kernel {
   const char* name;
   Kind kind;
-  bool decodes;  // BatchDecodeWithPagedKVCacheWrapper; use_tensor_cores: the prefill kernel
+  // BatchDecodeWithPagedKVCacheWrapper; with use_tensor_cores it runs the prefill kernel.
+  bool decodes;
 };
 constexpr std::array<Kernel, 4> all_kernels{{{"ragged_prefill", Kind::ragged, false},
                                              {"paged_prefill", Kind::paged, false},
@@ -210,7 +211,7 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
 
   // compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
   // sum of the rounded values, by mma.sync with ones (1882, mma.cuh:522). The maximum is taken
-  // after the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
+  // after the tile (update_mdo_states, 1753). The decode kernel keeps all these in fp32
   // (decode.cuh:63, compute_qk; 134, update_local_state). Both store a split's partial results in
   // the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
   // (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
