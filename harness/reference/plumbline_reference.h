@@ -72,7 +72,7 @@ typedef struct plumbline_reference_request {
   double* bound;        /* [rows, dim_vo] worst case, before output rounding */
   double* lse;          /* [rows] natural logarithm */
   double* lse_variance; /* [rows] */
-  /* [rows] 1 if the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows" and
+  /* [rows] 1 if the row's P have few values or its addends repeat ("Local kappa", "Flat rows" and
    * S_t of TA), otherwise 0. The variances of such a row omit these effects; the caller recomputes
    * the row. */
   int32_t* repeats;

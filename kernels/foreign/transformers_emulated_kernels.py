@@ -27,7 +27,7 @@ def version() -> str:
 
 
 def imports_with_emulated(implementation, *more, **named):
-    """Adds an implementation. Transformers finds them by name and has none for a CPU."""
+    """Adds EMULATED. Transformers finds implementations by name and has none for a CPU."""
     if implementation != EMULATED:
         return imports_of_transformers(implementation, *more, **named)
     # Transformers' own padding and unpadding, which it also uses for FlashAttention-3.

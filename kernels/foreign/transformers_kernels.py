@@ -68,7 +68,7 @@ def query_offset(case) -> int:
         foreign.refuse_if(not (offsets == offsets[0]).all(),
                           "Transformers aligns the mask of all samples of a batch alike")
         foreign.refuse_if(case.seq_q == 1 and offsets[0] != case.seq_kv - 1,
-                          "Transformers takes a single query for the last one, which sees all keys")
+                          "Transformers treats a single query as the last, which sees all keys")
         return int(offsets[0])
     return 0
 

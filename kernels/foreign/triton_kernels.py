@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def options_of(case) -> dict:
-    """"arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
+    """Returns "arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
     given = (option.partition("=") for option in case.options.split(","))
     return {name: OPTIONS[name](value) for name, _, value in given if name in OPTIONS}
 
@@ -69,7 +69,7 @@ def order_threads(case, emulation) -> None:
 
 
 def folder_of(package: str) -> pathlib.Path:
-    """Returns the folder of a package from ci/triton_sources.py, "vllm 0.33.0"."""
+    """Returns the folder of a package from ci/triton_sources.py, such as "vllm 0.33.0"."""
     folder = os.environ.get("PLUMBLINE_TRITON_SOURCES")
     root = (pathlib.Path(folder) if folder else
             pathlib.Path.home() / ".cache" / "plumbline" / "triton_sources")
@@ -91,8 +91,8 @@ class KVQuantMode(enum.IntEnum):
 
 @contextlib.contextmanager
 def stand_ins(folder: pathlib.Path, package: str, answers: dict):
-    """Replaces modules while files of `package`, "vllm.v1.attention.ops", are loaded. Its parents
-    are empty modules. The other modules that it imports have the contents in `answers`, by name."""
+    """Replaces modules while files of `package`, such as "vllm.v1.attention.ops", are loaded. Its
+    parents are empty modules. Other modules that it imports have the contents `answers[name]`."""
     before = dict(sys.modules)
     for name in (package, *answers):
         parts = name.split(".")
@@ -158,11 +158,11 @@ def integers(array) -> torch.Tensor:
         window=True, spec=ONLINE, **COMMON)
 def vllm_unified(case):
     """kernel_unified_attention in its prefill form (2D), with tiles of 32 keys."""
-    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo, "one head dimension")
-    foreign.refuse_empty_row(case, "a row without visible keys: 0 / 0, which a cache that holds "
-                             "the keys of its queries does not have")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo, "Q, K and V need one head dimension")
+    foreign.refuse_empty_row(case, "a row without visible keys is 0 / 0; a cache that holds the "
+                             "keys of its queries has no such row")
     foreign.refuse_if(foreign.has_window(case) and case.mask == "none",
-                      "a window beside a causal mask only")
+                      "a window needs a causal mask")
     emulation = emulated(case)
     unified_attention = vllm_unified_attention()
     lengths_q, lengths_kv = integers(case.cu_seqlens_q), integers(case.seqlens_kv)
@@ -187,7 +187,7 @@ def sglang_prefill(case):
     """context_attention_fwd, which divides P by the running denominator before it rounds P."""
     foreign.refuse_if(
         (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo,
-        "as many keys as queries, and one head dimension")
+        "needs as many keys as queries, and one head dimension")
     emulation = emulated(case)
     context_attention = sglang_function("prefill_attention", "context_attention_fwd",
                                         capability_of(emulation))
@@ -209,7 +209,7 @@ def sglang_extend(case):
     """extend_attention_fwd: the last keys of a sample belong to its queries. The others are in a
     cache, at rows given by an index, here from last to first."""
     foreign.refuse_if((case.seqlens_q > case.seqlens_kv).any(),
-                      "as many keys as queries, or more")
+                      "needs at least as many keys as queries")
     emulation = emulated(case)
     extend_attention = sglang_function("extend_attention", "extend_attention_fwd",
                                        capability_of(emulation))

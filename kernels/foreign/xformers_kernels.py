@@ -59,7 +59,7 @@ def attention(case, operator: str):
     foreign.refuse_if(bool(reasons), "; ".join(reasons or ()))
     foreign.refuse_empty_row(
         case,
-        "a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
+        "a row without visible keys: its LSE is +infinity with flash, undefined with cutlass")
     rows = (None if getattr(forward, "VARLEN_LSE_PACKED", True) or not ragged
             else foreign.rows_of_padded_lse(case))
 

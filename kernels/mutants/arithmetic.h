@@ -31,7 +31,7 @@ void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, 
 void multiply_add_in_fp16(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
                           std::int64_t columns, float* c);
 
-// Computes 2^x of each element in the way of `change`. `count` is a multiple of 8.
+// Computes 2^x of each element as `change` does. `count` is a multiple of 8.
 void exp2_row(Change change, float* x, std::int64_t count);
 float exp2_of(Change change, float x);
 

@@ -1,4 +1,4 @@
-// Shared by the parts of a mutant's kernel while they work on one block of rows.
+// The block of rows that the parts of a mutant's kernel work on, and their scratch memory.
 #pragma once
 
 #include <limits>

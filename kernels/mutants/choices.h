@@ -20,7 +20,7 @@ std::int64_t tile_keys(Change change);
 std::int64_t splits_of(Change change, std::int64_t keys);
 Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change);
 
-// Returns the dtype that P is rounded to, and the power of two that P is multiplied by before.
+// Return the dtype that P is rounded to, and the power of two that multiplies P before that.
 std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change);
 double p_prescale(Mode mode, Change change);
 // Returns how far the running maximum may lag: P stays below 2^limit.

@@ -1,4 +1,4 @@
-// Loads a tile's keys and values, or leaves out, rounds or reads something wrong.
+// Loads a tile's keys and values, or some of them wrongly.
 #include "kernels/mutants/loads.h"
 
 #include <algorithm>

@@ -14,9 +14,9 @@ class Logits {
   // scale * log2(e), because logits are kept in powers of two.
   float factor() const { return factor_; }
 
-  // Replaces q.k of keys first_key, … in `s` by logits, which are still to be multiplied by
-  // `within_exponent`. Queries that were multiplied by factor() when loaded are not multiplied
-  // again.
+  // Replaces q.k in `s`, of tile_keys keys from keys.begin on, by logits. The caller multiplies
+  // these by within_exponent(). Queries that were multiplied by factor() when loaded are not
+  // multiplied again.
   void apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys,
              float* s) const;
   float within_exponent(const Block& block) const;

@@ -56,13 +56,13 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
     return "the mutants need an x86-64-v3 CPU";
   const bool fp8_q = provider::is_fp8(problem.dtype_q);
   if (!f32 && !provider::is_16_bit(problem.dtype_q) && !(fp8_q && mode == Mode::e4m3))
-    return "the mutants support fp32, fp16 and bf16, and with mode=e4m3 e4m3 and e5m2 (got " + got +
+    return "the mutants support fp32, fp16 and bf16; e4m3 and e5m2 need mode=e4m3 (got " + got +
            ")";
   if (mode == Mode::tf32 && !f32) return "mode=tf32 takes fp32 inputs (got " + got + ")";
   if (mode == Mode::e4m3 && f32) return "mode=e4m3 takes fp16, bf16 and fp8 inputs (got fp32)";
   const bool fp8 = provider::is_fp8(problem.dtype_kv) && !f32;
   if (problem.dtype_kv != problem.dtype_q && !fp8)
-    return "the mutants need K and V in the dtype of Q, or in fp8 beside fp16, bf16 and fp8";
+    return "the mutants need K and V in the dtype of Q, or in fp8 if Q is fp16, bf16 or fp8";
   const bool written =
       fp8_q ? provider::dtype_bytes(problem.dtype_out) > 1 : problem.dtype_out == problem.dtype_q;
   if (!written && problem.dtype_out != PLUMBLINE_F32)
@@ -103,7 +103,7 @@ Change applied(Mode mode, Change change, const plumbline_problem& problem) {
   return change == Change::precision_p_rounded_twice && !rounds_p ? Change::legal_baseline : change;
 }
 
-// Breakers promise what the kernel that they change keeps.
+// A breaker makes the promises of the kernel that it changes.
 plumbline_promises promises_of(Change change) {
   plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
   if (!has_fixed_order(change))
@@ -134,7 +134,7 @@ struct Mutants : provider::Library {
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
     if (mode != Mode::input && is_of_input_mode(kernel.change))
-      return std::string(kernel.name) + " is of the default mode only";
+      return std::string(kernel.name) + " needs the default mode";
     return refuse(mode, problem, device);
   }
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,

@@ -7,7 +7,8 @@
 
 namespace plumbline::mutants {
 
-// Returns the 16-bit dtype for kernels that keep values in 16 bits: that of Q, or fp16.
+// Returns the dtype of kernels that keep values in 16 bits: bf16 if Q (or for fp8 Q the output) is
+// bf16, otherwise fp16.
 std::uint32_t narrow_dtype(const plumbline_problem& problem);
 void round_row(std::uint32_t dtype, float* row, std::int64_t count);
 void scale_row(float* row, std::int64_t count, float factor);

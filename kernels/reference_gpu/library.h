@@ -86,11 +86,11 @@ inline Scratch make_scratch(Machine& machine, Memory& memory,
 
 inline void check(const plumbline_reference_request& request) {
   if (request.struct_size < sizeof(plumbline_reference_request))
-    throw std::runtime_error("a request of another version");
+    throw std::runtime_error("the request is older than this library: rebuild both");
   if (request.dtype != PLUMBLINE_F32 && request.dtype != PLUMBLINE_F16 &&
       request.dtype != PLUMBLINE_BF16) {
-    throw std::runtime_error("keys and values of dtype " + std::to_string(request.dtype) +
-                             ": fp32, fp16 and bf16 are known");
+    throw std::runtime_error("K and V of dtype " + std::to_string(request.dtype) +
+                             ": only fp32, fp16 and bf16 are supported");
   }
 }
 

@@ -55,7 +55,7 @@ __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model
   return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0 puts both zeros into one cell
 }
 
-// Returns the eighth of a binade of s - m.
+// Returns in which eighth of its binade exp(s - m) lies, 0 to 7.
 __device__ inline int exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * 1.4426950408889634074;
   const double fraction = binades - floor(binades);

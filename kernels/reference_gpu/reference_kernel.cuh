@@ -9,7 +9,7 @@
 //   lse_variance        one thread of the last warp, meanwhile; it also sets `repeats`
 //   cells of S, TS      sorted again, if S is rounded
 //
-// Rows whose P are few numbers or whose addends repeat are only marked here (`repeats`). The CPU's
+// Rows whose P take few values or whose addends repeat are only marked here (`repeats`). The CPU's
 // reference computes them. This code shares nothing with it, and is slow: sums over keys are serial
 // within a column.
 #pragma once
@@ -22,7 +22,7 @@ inline constexpr double u32 = 0x1p-24;
 inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u
 inline constexpr double kappa_coherent = 0.55;  // if many terms share it
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
-inline constexpr double min_error = 0x1p-48;  // in max |v|: no scale is smaller
+inline constexpr double min_error = 0x1p-48;  // least sqrt(TA), in units of max |v|
 
 // The current row, the same for all threads.
 struct Row {
@@ -36,8 +36,8 @@ struct Row {
   double v_unit;
 };
 
-// Rounding of P in units of u_P: e_k, and a key's weight among independent errors (squared) and
-// among errors that a cell shares.
+// A key's rounding of P in units of u_P: e_k, the variance of an independent error, and w_k of an
+// error that its cell shares.
 struct PRounding {
   double near_zero_limit, one;
   __device__ double near_zero(double p) const { return fmin(near_zero_limit, p * one); }
@@ -232,7 +232,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   *bound = sums.worst + fabs(o) * bound_of_o + g.model.eta_split;
 }
 
-// Returns the bound's relative error of o from the denominator, which every weight moves.
+// Returns the bound's relative error of o from the denominator, a sum over all weights.
 __device__ inline double bound_of_o(const RowParameters& g, const Row& row, double* warps) {
   const PRounding rounding = p_rounding(g, row);
   const bool rounded = g.model.denominator_from_rounded_p != 0;

@@ -17,7 +17,7 @@ function step_of(value: number | null, limit: number | undefined): string {
 export function steps_legend({ heads, picture, limits }: Detail): HTMLElement | null {
   const of = [
     heads.length > 0 && limits["rms"] !== undefined &&
-      `${number(limits["rms"])} sigma for a rms`,
+      `${number(limits["rms"])} sigma for an rms`,
     picture !== null && limits["peak"] !== undefined &&
       `${number(limits["peak"])} sigma for an |e|`,
   ].filter((text) => text !== false);

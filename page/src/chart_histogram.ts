@@ -83,7 +83,7 @@ function drawing(bins: readonly Bin[], width: number): Element {
                  y1: () => 0, y2: "elements" };
   const title = (bin: Bin) =>
     `e / sigma ${range_of(bin)}\n${plural(bin.elements, "element")}\n` +
-    `expected ${number(bin.expected)}, of 99 of 100 correct outputs ` +
+    `expected ${number(bin.expected)}, in 99 of 100 correct outputs ` +
     `${number(bin.low)} to ${number(bin.high)}`;
   return Plot.plot({
     width,
@@ -126,15 +126,15 @@ export function histogram(picture: Picture, width: number): HTMLElement {
   const bins = bins_of(picture);
   const all = bins.reduce((sum, { elements }) => sum + elements, 0);
   const verdict = picture.outside === 0
-    ? "All bins hold what 99 of 100 correct outputs do."
-    : `${picture.outside} of ${bins.length} bins hold what fewer than 1 of 100 correct outputs ` +
-      "does; they are marked \u2715.";
+    ? "All bins are within the band of 99 of 100 correct outputs."
+    : `${picture.outside} of ${bins.length} bins are outside the band of 99 of 100 correct ` +
+      "outputs; they are marked \u2715.";
   return figure({
     title: `How the errors of ${count(all)} elements are spread`,
     label: `Histogram of the errors in sigma of ${count(all)} elements. ${verdict}`,
     drawings: [drawing(bins, width)],
     text: [verdict, " ", h("span", { class: "key key-line" }, "Line"),
-      ": as the declared roundings lead to at this kernel's own size of errors. ",
+      ": expected from the declared roundings and this kernel's rms. ",
       h("span", { class: "key key-band" }, "Band"), ": where 99 of 100 correct outputs lie. ",
       permits_more(bins) && [h("span", { class: "key key-dashed" }, "Dashed"),
         ": errors as large as the spec permits. "],

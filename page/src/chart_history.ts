@@ -234,11 +234,11 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
     nights.some(({ suspect }) => suspect) &&
       "Shaded nights are suspect: their times were set aside.",
     has_commits(nights) ? "Ticks on top are changes of the commit." : "No commit recorded.",
-    timed.length > 0 && "Times are ratios to the sentinel's, a fixed piece of work timed in turn " +
-      "with the kernel.",
+    timed.length > 0 && "Times are ratios to those of the sentinel, a fixed piece of work " +
+      "timed in turn with the kernel.",
     timed.some(({ set_aside }) => set_aside) && "A time below a ~ was set aside: it is not judged.",
     timed.some(({ limit }) => limit !== null) && "The band about the level of the time is noise: " +
-      "from its upper edge on, dashed, the case is slower.",
+      "above its dashed upper edge, the case is slower.",
   ];
   return sentences.filter((sentence) => sentence !== false).join(" ");
 }

@@ -46,7 +46,7 @@ class App {
     type: "search",
     id: "search",
     placeholder: "Search  ( / )",
-    title: "Words of a case id, kernel, cause or verdict",
+    title: "Words of a case id, kernel, cause, verdict or machine",
     oninput: () => this.replace({ panel: "cases", query: this.search.value }),
   });
   private page: Page;

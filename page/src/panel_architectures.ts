@@ -40,8 +40,8 @@ export function architectures_panel(page: Page): Child {
   const crossing = crossed(cases, cases.all(), "kernel", "arch");
   if (crossing.downs.length === 0)
     return [h("h1", { tabindex: -1 }, "Architectures"),
-      empty("The run has no cases. The emulator stands in for the tensor cores of seven " +
-        "architectures:", "plumbline run cases/corners_emulated.toml")];
+      empty("The run has no cases. This command runs CUDA kernels on emulated tensor " +
+        "cores:", "plumbline run cases/corners_emulated.toml")];
   const link = (kernel: string, arch: string) => page.link({ panel: "cases", query: "", filters: [
     { column: "kernel", value: kernel }, { column: "arch", value: arch }] });
   return [

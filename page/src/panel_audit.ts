@@ -51,8 +51,8 @@ function mutants({ mutants: rows }: Audit): HTMLElement {
       "dtype",
       { name: "what", title: "what is wrong", most: 200 },
       { name: "by", title: "caught by" },
-      { name: "fault", title: "named as", show: ({ fault }) => clipped(fault, 160) },
-      { name: "diagnosed", title: "that is" },
+      { name: "fault", title: "diagnosed as", show: ({ fault }) => clipped(fault, 160) },
+      { name: "diagnosed", title: "diagnosis" },
       { name: "reviewed", title: "why it may pass", show: ({ reviewed }) =>
           clipped(reviewed ?? "", 200) },
     ],
@@ -65,7 +65,7 @@ function legal({ legal: rows }: Audit): HTMLElement {
     return section("Legal kernels",
       h("p", null, mark(rows.length > 0 ? "fine" : "unmeasured",
         rows.length > 0 ? `none of ${rows.length} was flagged (one for each dtype)`
-          : "none was asked")));
+          : "none was run")));
   return section("Legal kernels that were flagged", plain_table("Legal kernels that were flagged",
     ["kernel", "dtype", "runs", "false alarms", "first case", "why"],
     flagged.map((row) => [short(row.kernel, 80), row.dtype, row.runs, row.false_alarms,
@@ -76,10 +76,10 @@ export function audit_panel(page: Page): Child {
   const { audit } = page.model.report;
   return [
     h("h1", { tabindex: -1 }, "Audit"),
-    h("p", null, "Whether the cases would notice a bug: kernels with one planted error each, and " +
-      "legal kernels that must pass."),
+    h("p", null, "The audit tests the cases: they must fail kernels with one planted bug each, " +
+      "and pass legal kernels."),
     audit === null
-      ? empty("No audit was put into this page. These two commands do:",
+      ? empty("This page has no audit. These two commands make a page with one:",
           "plumbline audit --format json > audit.json; plumbline report --audit audit.json")
       : [h("p", null, sentence(audit)), by_dtype(audit), mutants(audit), legal(audit)],
   ];

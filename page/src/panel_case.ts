@@ -122,8 +122,8 @@ function pictures(detail: Detail, is_fine: boolean): Child {
   const of_heads = heads_in_words(detail);
   if (picture === null && heads.length === 0 && (worst === null || worst.shares.length === 0))
     return section("Where the errors lie", empty(
-      "Nothing was compared in this case, so there is no picture: its kernel gave no output that " +
-      "could be judged, or an older plumbline ran it, which kept none."));
+      "This case has no picture, because its kernel returned no output that could be judged, or " +
+      "because an older plumbline, which stored no pictures, ran it."));
   return [
     h("div", { class: "two-columns" },
       section("Where the errors lie",
@@ -161,13 +161,13 @@ function time_of(detail: Detail): HTMLElement | null {
   if (time === null) return null;
   return section("Time", facts([
     ["A call", `${duration(time.ns)} (median; MAD ${duration(time.mad_ns)})`],
-    [["Over the ", defined("sentinel's", "sentinel")], number(time.ratio)],
+    [["Ratio to the ", defined("sentinel's", "sentinel")], number(time.ratio)],
     // 0: unknown
     ["Level of the nights before", number(time.level || null)],
-    ["Slower from", number(time.limit || null)],
-    ["From the level", change(time.level ? time.change : null)],
+    ["Slower above", number(time.limit || null)],
+    ["Change from the level", change(time.level ? time.change : null)],
     ["Found", time.finding || "not judged yet: too few nights"],
-    ["Asked again", time.confirmation === "" ? "" : `${time.confirmation} by fresh processes` +
+    ["Measured again", time.confirmation === "" ? "" : `${time.confirmation} by fresh processes` +
       (time.fresh.length > 0 ? `: ${time.fresh.map(number).join(", ")}` : "")],
   ]));
 }
@@ -180,9 +180,9 @@ function figures(page: Page, row: number): HTMLElement {
     ["rms", `${number(value("rms"))} sigma`],
     ["peak", `${number(value("peak"))} sigma`],
     ["Time of a call", duration(value("time_ns"))],
-    [["Over the ", defined("sentinel's", "sentinel")], number(value("time_ratio"))],
-    ["From the level", change(value("gate_change"))],
-    ["Took in all", value("wall_ms") === null ? "" : `${number(value("wall_ms"))} ms`],
+    [["Ratio to the ", defined("sentinel's", "sentinel")], number(value("time_ratio"))],
+    ["Change from the level", change(value("gate_change"))],
+    ["Total time", value("wall_ms") === null ? "" : `${number(value("wall_ms"))} ms`],
     ...dimensions_of(cases).filter(({ name }) => name !== "cause").map(({ name, title }) =>
       [title, h("a", { href: page.link({ panel: "cases", query: "",
         filters: [{ column: name, value: cases.text(name, row) }] }) },
@@ -194,11 +194,11 @@ function without_detail(page: Page, row: number): Child {
   const shown = page.model.show_command(row);
   if (!page.model.report.live)
     return section("Pictures", empty("The page holds pictures and history of the cases that are " +
-      "not fine and of those nearest to their limit. This command draws this one's:", shown));
-  const box = section("Pictures", h("p", { role: "status" }, "Asking the database\u2026"));
+      "not fine and of those nearest to their limit. For this case, use the command:", shown));
+  const box = section("Pictures", h("p", { role: "status" }, "Reading the database\u2026"));
   page.model.load_detail(row).then(() => page.redraw(), (error: unknown) => box.replaceChildren(
     h("h2", null, "Pictures"),
-    empty(`The server did not answer for this case (${String(error)}). This command draws it:`,
+    empty(`The server did not send this case (${String(error)}). This command shows it:`,
       shown)));
   return box;
 }
@@ -208,8 +208,8 @@ export function case_panel(page: Page): Child {
   if (row < 0)
     return [h("h1", { tabindex: -1 }, "No case is chosen"),
       page.state.case_id !== ""
-        ? empty(`This report has no case ${short(page.state.case_id, 300)}; it may be of another ` +
-            "run. Ask for its history:", `plumbline history ${shell_quoted(page.state.case_id)}`)
+        ? empty(`This report has no case ${short(page.state.case_id, 300)}; another run may ` +
+            "have it. Its history:", `plumbline history ${shell_quoted(page.state.case_id)}`)
         : h("p", null, "Choose one in the ", h("a", { href: page.link({ panel: "cases" }) },
             "table of cases"), ", or a cell of the ",
             h("a", { href: page.link({ panel: "matrix" }) }, "matrix"), ".")];

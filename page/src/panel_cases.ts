@@ -47,7 +47,7 @@ function columns(page: Page, rows: readonly number[]): TableColumn<number>[] {
       show: (row) => case_link(page, row, 110) },
     number_column(cases, "percent_of_limit", "% of limit",
       "of the statistic that is nearest to its limit; above 100 % the case fails; " +
-        "150x: so many times the limit", percent),
+        "150x: 150 times the limit", percent),
     number_column(cases, "rms", "rms (sigma)", "root of the mean squared error, in sigma", number),
     number_column(cases, "peak", "peak (sigma)", "largest error, in sigma", number),
     number_column(cases, "time_ns", "time", "median of a call", duration),
@@ -79,8 +79,8 @@ export function cases_panel(page: Page): Child {
       ? empty("The run has no cases: its suites planned none for this device and tier. This one " +
           "has some:", "plumbline run cases/smoke.toml")
       : rows.length === 0
-        ? empty(`None of the ${count(cases.rows)} cases is of all these values and words. Remove ` +
-            "a filter above.")
+        ? empty(`None of the ${count(cases.rows)} cases matches all filters and words. Remove ` +
+            "one above.")
         : [h("p", { class: "small-print", role: "status" }, `${in_words(counted)}.`),
            data_table({
              label: "Cases",

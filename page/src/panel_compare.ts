@@ -93,8 +93,8 @@ function in_words(chosen: Chosen, measure: Measure): string {
     const less = ratios.filter((ratio) => ratio < 1 / 1.05).length;
     const more = ratios.filter((ratio) => ratio > 1.05).length;
     const median = ratios[Math.floor(ratios.length / 2)];
-    text += ` Of ${measure.title}, B has less in ${less}, more in ${more}, and the same within ` +
-      `5 % in ${ratios.length - less - more}; the median of B / A is ${number(median)}.`;
+    text += ` B has a lower ${measure.title} in ${less}, a higher one in ${more}, and the same ` +
+      `within 5 % in ${ratios.length - less - more}; the median of B / A is ${number(median)}.`;
   }
   return text;
 }
@@ -110,7 +110,7 @@ function slopes(chosen: Chosen, measure: Measure, width: number): HTMLElement {
   }
   if (list.length === 0)
     return empty(`No pair has ${measure.title} on both sides, so there is nothing to draw. ` +
-      "Times are measured by suites that say so:", "plumbline run cases/timed.toml");
+      "This suite measures times:", "plumbline run cases/timed.toml");
   const { drawing, drawn } = slope_chart({ slopes: list, label_a: label_of(chosen.a),
     label_b: label_of(chosen.b), unit: measure.unit, format: measure.format, width });
   return figure({
@@ -146,7 +146,7 @@ function pareto(chosen: Chosen, width: number): HTMLElement {
       "of them are beaten by no other in both",
     drawings: [pareto_chart(list, front, width)],
     text: "Circles: A. Triangles: B. Down and left is better. The dotted steps join the cases " +
-      "that no other beats in both. Cases of different sizes stand side by side.",
+      "that no other beats in both. The chart mixes cases of different sizes.",
     table: () => plain_table("Cases that no other beats in both",
       ["case", "side", "rms (sigma)", "time of a call"],
       front.map(({ name, side, rms, time_ns }) =>
@@ -188,7 +188,7 @@ export function compare_panel(page: Page): Child {
   const list = sides(page);
   if (list.length === 0)
     return [title, empty("All cases have one kernel, architecture and machine, and no other run " +
-      "was named, so there is nothing to compare here. In the terminal, two runs compare by:",
+      "was named, so there is nothing to compare here. This command compares two runs:",
       "plumbline compare latest~1 latest")];
   const is_known = list.some(({ name }) => name === state.dimension);
   const dimension = is_known ? state.dimension : list[0].name;

@@ -1,4 +1,4 @@
-// Cases that were not measured, and the features that each kernel takes or refuses.
+// Cases that were not measured, and the features that each kernel supports or refuses.
 import { data_table } from "./data_table.ts";
 import { clipped, empty, h, short, type Child } from "./dom.ts";
 import { count, mark, plural } from "./format.ts";
@@ -41,7 +41,7 @@ function measured(page: Page): HTMLElement {
               crossing.acrosses.map((dtype) =>
                 unmeasured_cell(page, kernel, dtype, crossing.at(kernel, dtype)))))))),
     h("p", { class: "small-print" },
-      "Hatched: was not measured. A cell leads to what is missing."));
+      "Hatched: not measured. A cell links to its cases that were not measured."));
 }
 
 function lost(page: Page): HTMLElement {
@@ -50,7 +50,7 @@ function lost(page: Page): HTMLElement {
   return section("Lost since the run before",
     groups.length === 0
       ? empty("Nothing that was measured before is missing now, or nothing was measured before. " +
-          "Two runs compare by:", "plumbline compare latest~1 latest")
+          "This command compares two runs:", "plumbline compare latest~1 latest")
       : h("ul", { class: "plain-list" }, groups.map(({ group, place }) => h("li", null,
           h("a", { href: page.link({ panel: "overview", group: place }) }, short(group.title, 200)),
           h("span", { class: "muted" }, ` ${group.kernel}, ` +
@@ -66,10 +66,10 @@ const outlooks: Record<string, string> = {
 function support(page: Page): HTMLElement {
   const { support } = page.model.report;
   if (support.length === 0)
-    return section("What each kernel takes", empty("No case ran, so nothing is known of what " +
-      "kernels take. This says what was refused in a run:", "plumbline support suggest"));
-  return section("What each kernel takes", data_table({
-    label: "What each kernel takes",
+    return section("What each kernel supports", empty("No case ran, so it is unknown what " +
+      "kernels support. This command lists what a run refused:", "plumbline support suggest"));
+  return section("What each kernel supports", data_table({
+    label: "What each kernel supports",
     rows: support,
     columns: [
       { name: "kernel", show: ({ kernel }) => short(kernel, 80) },

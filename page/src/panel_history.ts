@@ -18,7 +18,7 @@ export function history_of_case(page: Page, row: number, width: number): HTMLEle
   const asking = `plumbline history ${shell_quoted(case_id)}`;
   if (detail === undefined)
     return empty("The page holds the history of the cases that are not fine and of those nearest " +
-      "to their limit. This command draws that of this case:", asking);
+      "to their limit. This command draws the history of this case:", asking);
   if (detail.history.night.length === 0)
     return empty("No run that was stored before has this case. Nightly runs into one database " +
       "make a history:", "ci/nightly.sh --history history.db");
@@ -104,13 +104,13 @@ function of_all(page: Page): Child {
   }));
 }
 
-// Links to the history of each issue's lead.
+// Links to the history of each issue's lead case.
 function choices(page: Page): HTMLElement | null {
   const { model } = page;
   const groups = model.report.groups.map((group, place) => ({ group, place }))
     .filter(({ group }) => group.cases.length > 0);
   if (groups.length === 0) return null;
-  return section("Of what is news", h("ul", { class: "plain-list" }, groups.slice(0, 50).map(
+  return section("New issues", h("ul", { class: "plain-list" }, groups.slice(0, 50).map(
     ({ group, place }) => h("li", null,
       h("a", { href: page.link({ ...group_state(model, place), panel: "history" }) },
         title_of_group(group, 160)),
@@ -131,13 +131,13 @@ export function history_panel(page: Page): Child {
         page.link({ case_id: "", row: -1, group: -1 }) }, "all cases instead")),
       history_of_case(page, row, width)),
     row >= 0 && others.length > 0 && group?.cases.includes(row) &&
-      section("Others of its group", others.map((other) =>
+      section("Other cases of its issue", others.map((other) =>
         h("div", null, h("h3", null, case_link(page, other)),
           history_of_case(page, other, width)))),
     of_all(page),
     choices(page),
     h("p", { class: "small-print" },
       `${plural(model.report.decisions.length, "decision")} of people (accept, pin, acknowledge) ` +
-      "stand in the history of the cases they speak of."),
+      "are shown in the histories of their cases."),
   ];
 }

@@ -18,8 +18,8 @@ function linked(page: Page, case_id: string): Child {
 
 function invariances(page: Page, rows: readonly Invariance[]): HTMLElement {
   if (rows.length === 0)
-    return section("Invariances", empty("The run asked for no invariances: the same rows, asked " +
-      "for in another way. This does:", "plumbline run cases/invariances.toml --invariances"));
+    return section("Invariances", empty("The run tested no invariances: the same rows, computed " +
+      "by another call. This command does:", "plumbline run cases/invariances.toml --invariances"));
   return section("Invariances", data_table<Invariance>({
     label: "Invariances",
     noun: "invariance",
@@ -76,7 +76,7 @@ const columns_of_scores: readonly (string | TableColumn<Score>)[] = ["statistic"
 function scores(rows: readonly Score[]): HTMLElement {
   if (rows.length === 0)
     return section("Suite statistics", empty("No suite has enough cases of one kernel and dtype " +
-      "for sums over a suite. This one has:", "plumbline run cases/nightly.toml"));
+      "for these statistics. This one has:", "plumbline run cases/nightly.toml"));
   const outlook = (status: string) =>
     /fail/.test(status) ? "failure" : /pass|ok|fine/.test(status) ? "fine" : "unmeasured";
   return section("Suite statistics", data_table<Score>({

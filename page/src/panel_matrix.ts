@@ -25,11 +25,11 @@ export function matrix_panel(page: Page): Child {
       h("a", { class: "chip", href: page.link({ down: across, across: down }) }, "swap")),
     filter_bar(page, rows),
     h("p", { class: "small-print" }, `${in_words(summed(cases, rows))}. A cell shows the worst ` +
-      "percent of the limit of its cases (150x: so many times the limit), and leads to them. " +
+      "percent of the limit of its cases (150x: 150 times the limit), and links to them. " +
       "Arrow keys move, Enter opens."),
     grid_legend(),
     crossing.downs.length === 0
-      ? empty("No case is left by these filters. Remove one above.")
+      ? empty("No case matches all filters. Remove one above.")
       : h("section", { class: "card" }, matrix_grid(crossing, {
           label: "Worst percent of the limit",
           counts: true,

@@ -115,7 +115,7 @@ function matrix(page: Page): HTMLElement {
       h("h2", null, "Worst % of the limit by kernel and dtype"),
       grid_legend(),
       h("p", { class: "small-print" }, h("a", { href: whole }, "other dimensions"),
-        "; arrow keys move, Enter opens; 150x: so many times the limit")),
+        "; arrow keys move, Enter opens; 150x: 150 times the limit")),
     crossing.downs.length === 0
       ? h("p", { class: "muted" }, "The run has no cases. The suite of every night has: ",
           h("code", null, "plumbline run cases/nightly.toml"))
@@ -134,7 +134,7 @@ function news(page: Page): HTMLElement | null {
   if (groups.length === 0) return null;
   return section("All news", groups.map((group, place) => {
     const names = h("details", { open: group.names.length <= 20 },
-      h("summary", null, `${count(group.names.length)} without a row here`),
+      h("summary", null, `${count(group.names.length)} not in the table of cases`),
       h("ul", { class: "plain-list" }, group.names.slice(0, 200).map((name) =>
         h("li", null, h("code", null, short(name, 300))))));
     const all_cases = page.link({ panel: "cases", query: "",

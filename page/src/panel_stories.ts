@@ -34,9 +34,9 @@ export function stories_panel(page: Page): Child {
   return [
     h("h1", { tabindex: -1 }, "Stories"),
     h("p", null, "Five reports of attention kernels that disagreed. Each is a suite; this is " +
-      "what was reported then, and what its newest run says."),
+      "what was reported then, and the result of its newest run."),
     stories.length === 0
-      ? empty("No run of a story is in the database. All five run by:",
+      ? empty("No run of a story is in the database. This command runs all five:",
           "plumbline run cases/stories/*.toml")
       : stories.map((story) => story_card(page, story)),
   ];

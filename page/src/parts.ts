@@ -78,8 +78,8 @@ export function title_of_group({ kernel, title, kind }: Group, most: number): Ch
 
 // Tooltips for terms of docs/words.md.
 const meanings: Record<string, string> = {
-  sentinel: "sentinel: a fixed piece of work timed in turn with the kernel; times are kept as " +
-    "ratios to its time, which a change of clock leaves as they are",
+  sentinel: "sentinel: a fixed piece of work, timed alternately with the kernel; the ratio of " +
+    "the two times hardly depends on the clock rate",
 };
 export function defined(text: string, word: string): HTMLElement {
   return h("abbr", { title: meanings[word] }, text);

@@ -183,7 +183,7 @@ def check(
         the answer UNDECIDED. is_causal is "top_left". attn_mask broadcasts to
         [batch, heads, seq_q, seq_kv]; it means `mask` if it is boolean, and `attn_bias` if it is
         floating-point. With three extents the first is batch or heads, as in a dump
-        (docs/dump-format.md); it is refused if both have that size and it matters.
+        (docs/dump-format.md); the mask is refused if both readings fit and differ.
     window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
         left part.
     mask: boolean array, True if the key is seen.
@@ -246,10 +246,10 @@ def _arguments_of(judge: Callable[_Question, Report]
 def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
-    UNDECIDED also raises. Its usual causes: only a looser spec than the stated one explains the
-    output; or, without a stated spec, only a kernel that rounds S does, or one above 90 % of a
-    limit. The text says what would decide it. The arguments are as in `check`, and `msg` as in
-    torch.testing.assert_close: a replacement of the text, or a function of the text.
+    UNDECIDED also raises. It usually means that only a looser spec than the stated one explains the
+    output. Without a stated spec, the output is explained only above 90 % of a limit, or only by a
+    model that rounds S. The text explains how to decide it. The arguments are as in `check`, and
+    `msg` as in torch.testing.assert_close: a replacement of the text, or a function of the text.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
@@ -440,7 +440,7 @@ def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) ->
         # PyTorch's layout is the last padded one.
         q, k = counts[0] if layout else counts[1]
         raise ValueError(f"enable_gqa=False, but q has {q} heads and k has {k}: state "
-                         "enable_gqa=True or leave it out, which takes grouped heads too, or "
+                         "enable_gqa=True or leave it out, so that grouped heads are accepted, or "
                          "repeat the heads of k and v")
 
 

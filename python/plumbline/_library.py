@@ -32,8 +32,8 @@ class _Dump(ctypes.Structure):
 
 def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str,
            functions: Mapping[str, Tuple[Any, list]]) -> ctypes.CDLL:
-    """Loads the library `name`, "plumbline_check", and declares its functions. Raises ImportError,
-    with a remedy, if it cannot be loaded."""
+    """Loads the library `name`, such as "plumbline_check", and declares its functions. Raises
+    ImportError, with a remedy, if it cannot be loaded."""
     _machine.require()
     variable = f"{name.upper()}_LIBRARY"
     chosen = os.environ.get(variable) or str(path)

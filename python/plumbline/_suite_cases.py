@@ -162,7 +162,7 @@ def _numpy(raw: _Raw) -> numpy.ndarray:
             import ml_dtypes
         except ImportError:
             raise Unusable(f"the case is in {name}, which NumPy lacks\n  remedy: pip install "
-                           "ml_dtypes, or take plumbline_case.torch()") from None
+                           "ml_dtypes, or use plumbline_case.torch()") from None
         return numpy.frombuffer(bytearray(contents), getattr(ml_dtypes, name)).reshape(shape)
     return numpy.frombuffer(bytearray(contents), name).reshape(shape)
 
@@ -253,7 +253,7 @@ def inputs_of(of: Listed, folder: pathlib.Path) -> Case:
     saved = outcome.get("saved_to", "")
     if not os.path.isfile(saved):
         why = saved or outcome.get("reason") or outcome["verdict"]
-        raise Unsupported(f"{_WRITER} cannot hand over the inputs of {of.problem}: {why}")
+        raise Unsupported(f"{_WRITER} cannot write the inputs of {of.problem}: {why}")
     tensors, stated = _read(pathlib.Path(saved))
     shutil.rmtree(folder / "inputs", ignore_errors=True)
     out_dtype = _DTYPES[tensors["out"][0]][1]

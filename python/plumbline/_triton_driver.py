@@ -132,9 +132,9 @@ class Driver(DriverBase):
         return _run_once
 
     def get_device_interface(self) -> Any:
-        raise EmulationError("there is no GPU whose time could be taken: an emulated kernel's is "
-                             "that of this machine's CPU\n  remedy: leave out do_bench where "
-                             "kernels are emulated")
+        raise EmulationError("there is no GPU to time; an emulated kernel's time is the time of "
+                             "this machine's CPU\n  remedy: do not call do_bench while kernels "
+                             "are emulated")
 
     def get_empty_cache_for_benchmark(self) -> Any:
         return self.get_device_interface()
@@ -306,8 +306,8 @@ def _view_remedy(error: str, pairs: Sequence[Pair]) -> str:
     tensors = [value for _, value in pairs if hasattr(value, "data_ptr")]
     if "out of bounds" not in error or all(_view(one) == _storage(one) for one in tensors):
         return ""
-    return ("\n  remedy: an argument is a view of a larger tensor; if the kernel may touch all of "
-            "that, call know(TENSOR) of the emulation")
+    return ("\n  remedy: an argument is a view of a larger tensor; if the kernel may access all of "
+            "the larger one, call know(TENSOR) of the emulation")
 
 
 def _view(tensor: Any) -> _ptx.Extent:

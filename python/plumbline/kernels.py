@@ -83,7 +83,8 @@ def _accumulator(what: str, value: object) -> None:
     if isinstance(value, Mapping):
         if set(value) != {"dtype", "toward_zero", "fraction_bits", "products_per_step"}:
             raise ValueError(
-                f"{what}: a table has dtype, toward_zero, fraction_bits and products_per_step")
+                f"{what}: a table needs exactly dtype, toward_zero, fraction_bits and "
+                "products_per_step")
         _one_of(f"{what}.dtype", value["dtype"], ("fp32", "fp16"))
     elif (value not in ("fma", "tensor_core")
           and not (isinstance(value, str) and ACCUMULATOR_TEXT.fullmatch(value))):
@@ -288,8 +289,8 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
     masks           "custom": supports any mask of bits; case.visible() and case.visible_of() decode
                     them
     kv_dtypes       "e4m3" or "e5m2": supports fp8 K and V; a value is case.k_scale or case.v_scale
-                    times the stored number. dtypes names them for fp8 Q, with case.q_scale; the
-                    output's dtype is then one of out_dtypes
+                    times the stored number. For fp8 Q, add them to dtypes. Q's scale is then
+                    case.q_scale, and the output's dtype is one of out_dtypes
     token_scales    True: supports fp8 with a scale for each token or block of tokens
     window          True: supports a sliding window; softcap, alibi and sinks in the same way
     outputs         names of outputs beyond out and lse: fp32 in the shape of the LSE. The kernel

@@ -229,7 +229,7 @@ def _dumps(config: pytest.Config, settings: Settings) -> Tuple[Optional[Dumps], 
     else:
         folder = config.rootpath / stated if stated else _folder_in_cache(config)
     if folder is None:
-        return None, "dumps of failures: none, for want of pytest's cache; --plumbline-dumps DIR"
+        return None, "dumps of failures: none, pytest's cache is off (use --plumbline-dumps DIR)"
     dumps = Dumps(folder, config)
     return dumps, f"dumps of failures: {dumps.shown(folder)}"
 
@@ -409,7 +409,7 @@ class _Plugin:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("plumbline", "attention, judged by plumbline")
     group.addoption("--plumbline-dumps", metavar="DIR", default=None,
-                    help="folder for the dumps of failures (default: plumbline_dumps, else "
+                    help="folder for the dumps of failures (default: plumbline_dumps, otherwise "
                     "d/plumbline in pytest's cache)")
     group.addoption("--plumbline-no-dumps", action="store_true", help="dump nothing")
     for key, what in _KEYS.items():

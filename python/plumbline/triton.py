@@ -8,8 +8,8 @@
 Triton compiles for sm_80, whatever the architecture. That PTX is translated to C++, compiled by
 this machine's C++ compiler, and run with the tensor cores of the given architecture. So sm_86,
 sm_89, sm_90 and sm_100 mean sm_80's instructions with the tensor-core arithmetic, number of
-multiprocessors and shared memory of that architecture, as for kernels without wgmma, tcgen05 and
-TMA. Triton's copy of NVIDIA's assembler is not run.
+multiprocessors and shared memory of that architecture. wgmma, tcgen05 and TMA are not emulated.
+Triton's copy of NVIDIA's assembler is not run.
 
 The emulator raises EmulationError, with the line of the kernel's source, for an access outside
 the tensor whose pointer was passed, a barrier that threads do not reach together, or an unknown
@@ -29,8 +29,8 @@ TRITON = "3.8.0"
 
 
 class EmulationError(RuntimeError):
-    """An error found by the emulator, or a limit of it. The text names the kernel, and the line if
-    it is known."""
+    """An error found by the emulator, or a limit of the emulator. The text names the kernel, and
+    the line if it is known."""
 
 
 def _require(name: str, value: str, known: Any) -> None:

@@ -59,8 +59,8 @@ def sentence() -> str:
         return ""
     names = " ".join(dict.fromkeys(owner.name for owner in found))
     remedy = (f"  remedy: {sys.executable} -m pip uninstall {names}; then install "
-              "plumbline-attention again, with --force-reinstall --no-deps: the first takes files "
-              "of both away")
+              "plumbline-attention again, with --force-reinstall --no-deps, because pip also "
+              "removes files of plumbline-attention")
     return "\n".join([*map(str, found), remedy])
 
 

@@ -204,7 +204,7 @@ TEST_P(Mutants, LegalVariantsAgreeWithExactAttention) {
       const Problem problem = problem_of(GetParam().dtype);
       const Answer answer = call(kernel, problem, setup);
       if (!setup.options.empty() && answer.status == PLUMBLINE_UNSUPPORTED) {
-        EXPECT_EQ(answer.reason, kernel + " is of the default mode only");
+        EXPECT_EQ(answer.reason, kernel + " needs the default mode");
         continue;
       }
       expect_exact(kernel, problem, setup);

@@ -1,6 +1,6 @@
 // The kernels of the provider "merge_mutants": the correct merge of states, and variants with one
-// change each. plumbline_merge_mutants.toml explains them; CMakeLists.txt writes
-// generated/merge_mutant_names.h from its names.
+// change each. plumbline_merge_mutants.toml explains them; CMake writes its names into
+// generated/merge_mutant_names.h.
 #pragma once
 
 #include <cstdint>

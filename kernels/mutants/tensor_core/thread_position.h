@@ -16,7 +16,7 @@ struct Tiles {
   bool fp32;              // 32-bit elements: no ldmatrix
   int q_rows;             // rows of Q in shared memory, before K and V
   int stage_rows;         // rows of K and V in one stage, for all warps
-  int stages;             // tiles of K and V at a time
+  int stages;             // tiles of K and V that shared memory holds at a time
   std::size_t row_bytes;  // in shared memory
   int key_blocks;         // blocks of 8 keys
   int key_steps;          // products of P V for one column block of a tile
@@ -52,7 +52,7 @@ class ThreadPosition {
     return number(groups_at);
   }  // number of cp.async groups committed so far
   static unsigned lane();
-  // Returns four words for the fault.
+  // Returns four words of the thread's notes, for the fault's own state.
   std::uint32_t* kept() { return &notes_[kept_at]; }
 
   // Records an event: shuffles() and waits() before the call, the others after it.

@@ -23,7 +23,7 @@ def _load_kernels() -> types.ModuleType:
     spec.loader.exec_module(module)
     found = importlib.util.find_spec("plumbline")
     if found is None or found.origin is None:  # a namespace package: a folder of that name
-        package = types.ModuleType("plumbline", "Of the worker: plumbline.kernels alone.")
+        package = types.ModuleType("plumbline", "The worker's package: only plumbline.kernels.")
         package.__path__ = []
         package.kernels = module  # type: ignore[attr-defined]
         sys.modules["plumbline"] = package

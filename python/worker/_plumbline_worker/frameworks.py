@@ -3,8 +3,8 @@
 Inputs of numpy and torch (on the CPU) are views of read-only pages: a write to them is a SIGSEGV.
 JAX arrays and GPU tensors are copies. torch and jax are imported when their first kernel runs.
 
-On a GPU a torch kernel runs on a stream that is not the default one, after the copies of its
-inputs: work launched on another stream reads poison.
+On a GPU a torch kernel runs on a stream that is not the default one. The inputs arrive late on this
+stream, so work that the kernel launches on another stream reads poison.
 """
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _copied(result: Any) -> Any:
 
 
 class Jax(Numpy):
-    """On a GPU XLA has its own streams: work of prepare and run is ordered, and times are host
+    """On a GPU XLA uses its own streams and orders the work of prepare and run. Times are host
     times."""
 
     name = "jax"

@@ -19,8 +19,8 @@ from .failures import explain
 
 
 class Lacking(Exception):
-    """A package that the provider declares in NEEDS is not installed. It then has no kernel, which
-    is not an error."""
+    """A package that the provider declares in NEEDS is not installed. The provider then has no
+    kernel, which is not an error."""
 
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(text)

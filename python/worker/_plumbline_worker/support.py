@@ -13,7 +13,7 @@ from typing import Callable
 
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARY = os.path.join(FOLDER, "plumbline_python_support.so")
-# makes faulthandler write the Python stack; libraries use SIGUSR1 and SIGUSR2
+# Makes faulthandler write the Python stack. Libraries use SIGUSR1 and SIGUSR2 for other things.
 STACK_SIGNAL = int(signal.SIGRTMAX)
 
 _PeakCall = ctypes.CFUNCTYPE(None)
@@ -80,7 +80,7 @@ class Support:
 
     def peak_memory(self, call: Callable[[], object]) -> int:
         """Returns the bytes by which `call` raises resident memory at its peak; -1 if /proc does
-        not tell. Raises the exceptions of `call`."""
+        not report it. Raises the exceptions of `call`."""
         failure: list = []
 
         def run() -> None:  # an exception must not cross the library
