@@ -235,7 +235,7 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
       "Shaded nights are suspect: their times were set aside.",
     has_commits(nights) ? "Ticks on top are changes of the commit." : "No commit recorded.",
     timed.length > 0 && "Times are ratios to those of the sentinel, a fixed piece of work " +
-      "timed in turn with the kernel.",
+      "timed alternately with the kernel.",
     timed.some(({ set_aside }) => set_aside) && "A time below a ~ was set aside: it is not judged.",
     timed.some(({ limit }) => limit !== null) && "The band about the level of the time is noise: " +
       "above its dashed upper edge, the case is slower.",
