@@ -47,7 +47,7 @@ inline constexpr std::array fault_kinds{
     FaultKind{"faults_padded_rows", &Faults::padded_rows, "padded_rows",
               "elements of padded rows against the padding policy"},
     FaultKind{"faults_empty_rows", &Faults::empty_rows, "empty_rows",
-              "nonzero elements, wrong LSEs or wrong largest logits in rows without a visible key"},
+              "nonzero elements or wrong row outputs, such as LSEs, in rows without visible keys"},
     FaultKind{"faults_inexact", &Faults::inexact, "inexact",
               "elements that differ from the reference where the inputs demand equality"},
     FaultKind{"faults_fence_bytes", &Faults::fence_bytes, "fence",

@@ -104,7 +104,7 @@ class Geometry {
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
 
   // Returns the keys that query `row` of `sample` sees, by mask and window over the sample's own
-  // lengths, without padding. {0, 0} if there are none. Under mask custom: from the first visible
+  // lengths, without padding. {0, 0} if there are none. With hidden keys: from the first visible
   // key to the last; keys in between may be hidden. The query head matters only if mask_heads is
   // not 1.
   KeyRange visible_keys(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
