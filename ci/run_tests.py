@@ -9,8 +9,8 @@ The presets leave out the label `gpu`. This script runs its tests if there is an
 otherwise counts them. With PLUMBLINE_REQUIRE_GPU=1 they always run, and fail without a device.
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory. If
 the build measured processor seconds, a run of all tests compares them with ci/seconds.csv. The last
-lines are CTest's own. Exit code: that of ctest; otherwise 1 if a step or test takes too long, or if
-a test was skipped because it needs a GPU but lacks the label.
+lines are CTest's own. Exit code: ctest's; if that is 0, 1 if a step or test takes too long, or if a
+test without the label was skipped for lack of a GPU.
 """
 import argparse
 import glob
@@ -32,8 +32,8 @@ COLUMNS = 100
 
 
 def has_gpu():
-    """Returns true if there is a GPU; the same rule as in ci/gpu.sh and
-    harness/provider/client/default_providers.cc."""
+    """Returns true if there is a GPU, as ci/gpu.sh and
+    harness/provider/client/default_providers.cc do, but without nvidia-smi."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     if hidden == "" or hidden.startswith("-"):
         return False
@@ -58,7 +58,7 @@ def read_preset(name):
 
 def left_out_here(excluded):
     """Returns the labels that a preset leaves out, as a regex ^(one|other)$, without `gpu` if there
-    is a GPU or one is required. CTest leaves out labels that match both its preset and its option
+    is a GPU or one is required. CTest leaves out only tests that match both the preset and
     -LE."""
     if not has_gpu() and os.environ.get("PLUMBLINE_REQUIRE_GPU") != "1":
         return excluded

@@ -111,7 +111,7 @@ class RowMath {
         sink_(side.sinks.empty() ? minus_infinity
                                  : side.sinks[static_cast<std::size_t>(row.head)]) {}
 
-  // Writes the output row in `order`, rounded to the dtypes of Q and of the output.
+  // Writes the output row in `order`, rounded to `dtype_`, then to the dtype of the output.
   void attend(Order order, double* out) {
     probabilities(order);
     round_all(p_, dtype_);
@@ -163,8 +163,8 @@ class RowMath {
 
   std::int64_t key(std::size_t i) const { return keys_.begin + static_cast<std::int64_t>(i); }
 
-  // After each of the three steps the tensor is rounded to Q's dtype. FlexAttention computes its
-  // score functions in fp32.
+  // FlexAttention computes its score functions in fp32. The others round to `dtype_` after each
+  // step.
   void cap(Order order) {
     const auto softcap = static_cast<float>(problem_.softcap);
     const auto step = [&](auto&& function) {
@@ -176,7 +176,7 @@ class RowMath {
     step([&](float s) { return s * softcap; });
   }
 
-  // FlashAttention's bias and its sum are fp32. PyTorch's bias is a mask in Q's dtype.
+  // Bias and biased logits are fp32. PyTorch, whose bias is a mask, rounds both to `dtype_`.
   void add_bias(Order order) {
     Values bias(p_.size());
     const std::int64_t diagonal =

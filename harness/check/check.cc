@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t worst_shown = 5;
-// If no spec is stated, an output that a looser model only just explains may as well be a bug.
+// If no spec is stated, an output that a model only just explains may as well be a bug.
 constexpr double convincing_percent = 90;
 // Compared elements above which a trial drops its reference and errors; restore() recomputes them.
 constexpr std::int64_t max_kept_elements = 4'000'000;
@@ -54,7 +54,7 @@ CheckReport report_of_dropout(const Dump& dump) {
       fmt::format("{}: nothing judges a call with dropout yet, so no row was compared",
                   listed(dump.open.dropout));
   report.suggestions.emplace_back(
-      "dump a call without dropout (dropout_p = 0, a model in eval mode) and without these "
+      "dump a call without dropout (dropout_p = 0, a model in eval mode) and without its "
       "tensors");
   return report;
 }
@@ -205,7 +205,7 @@ class Checker {
     if (trial.rung.spec.s_rounded != DType::none) {
       report_.suggestions.push_back(fmt::format(
           "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
-          "fused kernel does; in a fused kernel this is a bug, so state what it rounds",
+          "fused kernel does: state what yours rounds, and what that leaves unexplained is a bug",
           trial.rung.name, name(trial.rung.spec.s_rounded)));
     } else {
       report_.suggestions.push_back(
@@ -278,8 +278,8 @@ class Checker {
   void find_causes(const Examination& judged) {
     const RungTrial& trial = judged.trial;
     report_.suggestions = causes_by(judged);
-    // A model that rounds the inputs has another reference, so it explains no alternative problem
-    // of a kernel that does not round them.
+    // A model that rounds the inputs changes the reference. For a kernel that does not round them,
+    // only the tightest model can find the alternative problem.
     Examination& tightest = examinations_.front();
     const bool same_inputs =
         inputs_rounded_to(tightest.trial.rung.spec) == inputs_rounded_to(trial.rung.spec);
@@ -337,7 +337,8 @@ class Checker {
           "state seqlens_q and seqlens_kv (and padding) if these rows are padding; otherwise they "
           "must hold 0, with an LSE of -infinity");
       return undecided(fmt::format(
-          "{} rows see no key by the mask and do not hold 0; all others are explained", rows));
+          "{} rows see no key by the mask, and some do not hold 0; all others are explained",
+          rows));
     }
     if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
       return undecided(fmt::format(

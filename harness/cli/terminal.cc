@@ -88,7 +88,7 @@ Style output_style() {
 void add_reference_cost(Command command, double& limit) {
   command
       .add_option("--reference-cost", limit,
-                  "Multiply-adds of the reference beyond which it samples rows")
+                  "Multiply-adds beyond which the reference samples rows")
       .capture_default_str()
       .check(from_to(1, 1e18));
 }

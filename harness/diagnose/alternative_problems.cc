@@ -98,8 +98,8 @@ class AlternativeProblems {
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
-  // Adds changes to a mask that was stated key by key: it is not applied, or all heads or samples
-  // have the first one's.
+  // Adds changes to a mask that was stated key by key: it is not applied, or that of head 0 or of
+  // sample 0 applies to all.
   void add_mask_tensors() {
     Problem problem = problem_;
     problem.mask = Mask::none;
@@ -188,7 +188,7 @@ class AlternativeProblems {
                : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
   }
 
-  // Adds visible ranges whose first or last key is off by a little.
+  // Adds visible ranges with another first or last key.
   void add_ends() {
     if (problem_.is_causal()) {
       const auto moved = [&](std::int64_t by) {

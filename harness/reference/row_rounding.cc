@@ -1,4 +1,4 @@
-// Finds octaves of P with few significands and flat rows, and tries the maxima that a kernel may
+// Finds flat rows and octaves of P with few significands, and tries the maxima that a kernel may
 // have used.
 #include "harness/reference/row_rounding.h"
 
@@ -12,13 +12,13 @@
 namespace plumbline {
 namespace {
 
-// An octave's significands are few if its cells have this share of (sum_g p_k^2)^2. The log-uniform
-// significands of 50 keys have less.
+// An octave has few significands if (sum p_k^2)^2, summed over its cells, exceeds this share of
+// that of the octave. The log-uniform significands of 50 keys have less.
 constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double min_octave_share = 1.0 / 1024;
 
-// Returns true if all rows of a problem would have the same P:
+// Returns true if the logits of the row are nearly equal:
 // sum p_k (c_k - mean c)^2 <= (2 u_P)^2, with c_k the logit without its bias.
 bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const auto [begin, end] = block.keys_of(row);
@@ -28,7 +28,7 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const double limit = square(2 * model.u_p);
   double sum = 0, first = 0, second = 0;
   const double origin = c[begin];
-  // A part of the keys has no larger sum than all of them, so the first keys decide most rows.
+  // More keys only increase the sum of the formula, so the first keys decide most rows.
   for (std::int64_t k = begin, next = std::min(begin + 64, end); k < end;
        next = std::min(next + 4096, end)) {
 #pragma omp simd reduction(+ : sum, first, second)
@@ -171,8 +171,8 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
 }
 
 // Returns the maxima to try: over all keys, and over the tiles so far, for usual tile sizes in
-// either order; each also begun at the sink. Flat rows that differ only in their bias repeat the
-// same roundings tile by tile, so `repeats` adds tile sizes and splits.
+// either order; each also begun at the sink. In a flat row with a bias, tiles may repeat roundings,
+// so `repeats` adds tile sizes and splits.
 std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool has_sink,
                                                        bool repeats) const {
   using Order = Guess::Order;
@@ -259,8 +259,9 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
                                                 cell_sums(cells, errors.data()).excess());
 }
 
-// If m may be any number, all keys with one significand round alike. Finds shares of an octave in
-// cells eight times as wide as P's, so that keys in neighbouring cells of P count as one.
+// If m may be any number, all keys with one significand may have the largest error. Finds shares of
+// an octave in cells eight times as wide as P's, so that keys in neighbouring cells of P count as
+// one.
 void RowRoundings::find_shares(const Model& model) {
   std::map<std::pair<std::size_t, std::uint64_t>, double> of_cells;
   std::array<double, RowRounding::octaves> all{};

@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds commit_delay{20};
 
 class PromptCommits {
  public:
-  // `failed` receives the errors of commits, with the lock held.
+  // `failed` receives the errors of commits. It must not lock.
   PromptCommits(Store& store, std::function<void(const Errors&)> failed);
   ~PromptCommits();  // commits the remaining rows
   PromptCommits(const PromptCommits&) = delete;

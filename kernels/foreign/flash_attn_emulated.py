@@ -1,4 +1,4 @@
-"""FlashAttention-2's two functions for PyTorch's CPU tensors, with the interface of version 2.8.3.
+"""Two functions of FlashAttention-2 for PyTorch's CPU tensors, with the interface of 2.8.3.
 
 The kernels are FlashAttention-2's own, compiled from their source for the emulator
 (kernels/compiled/flash_attention), called through plumbline_provider.h.

@@ -33,7 +33,7 @@ const following: Record<string, string[][]> = {
 };
 const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that case ids may lack
 
-// Removes the dropped dimensions from a case id.
+// Returns a case id without its kernel and the dropped dimensions.
 function common_id(table: CaseTable, row: number, dropped: ReadonlySet<string>): string {
   let id = table.text("case_id", row);
   const kernel = table.text("kernel", row);

@@ -123,7 +123,7 @@ TEST_F(HistoryCommands, AcknowledgedRegressionFailsOnlyIfWorse) {
       "baseline acknowledge latest --cases 'mine/*' --who ada "
       "--why 'waits for #31' --until 2099-01-31 --db h.db");
   ASSERT_EQ(seen.code, 0) << seen.text;
-  EXPECT_THAT(seen.text, HasSubstr("acknowledged mine/* (1 case) until 2099-01-31 of run"));
+  EXPECT_THAT(seen.text, HasSubstr("acknowledged mine/* (1 case) until 2099-01-31, run"));
   EXPECT_THAT(plumbline("baseline list --db h.db").text,
               AllOf(HasSubstr("acknowledge  ada, run "), HasSubstr("until 2099-01-31"),
                     HasSubstr("waits for #31"), HasSubstr("mine/flash/bf16")));

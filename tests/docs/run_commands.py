@@ -3,8 +3,9 @@
 
     run_commands.py PAGE.md --bin BUILD/bin [--list]
 
-plumbline is on the PATH. Commands run in the order of the page, in one directory, and must exit
-with 0, or with the N of "exit code N" if a line after them shows that. page_commands.py defines
+plumbline is on the PATH. Commands run in the order of the page, each in the directory in which the
+one before ended, and must exit with 0, or with the N of "exit code N" if a line after them shows
+that. page_commands.py defines
 commands and the comments of a page. README.md and docs/start are run by run_installed.py, without
 the checkout."""
 import argparse
@@ -22,13 +23,30 @@ def why_not_run(command):
     return next((mark for mark in command.marks if mark.split()[0] in NOT_RUN), None)
 
 
-def run(command, directory, environment):
+class Shell:
+    """Runs each command in a shell of its own, in the directory in which the one before ended."""
+
+    def __init__(self, directory, environment):
+        self.directory = pathlib.Path(directory)
+        self.ended_in = self.directory.parent / (self.directory.name + ".cwd")
+        self.environment = {**environment, "PLUMBLINE_PAGE_CWD": str(self.ended_in)}
+
+    def run(self, text):
+        done = subprocess.run(
+            ["bash", "-c", "trap 'pwd >\"$PLUMBLINE_PAGE_CWD\"' EXIT\n" + text],
+            cwd=self.directory, env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+        if self.ended_in.exists():
+            self.directory = pathlib.Path(self.ended_in.read_text(encoding="utf-8").rstrip("\n"))
+            self.ended_in.unlink()
+        return done
+
+
+def run(command, shell):
     for mark in command.marks:
         if mark.startswith("needs "):
-            fixtures.make(mark.split()[1:], directory, environment)
-    done = subprocess.run(["bash", "-c", command.text], cwd=directory, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          stdin=subprocess.DEVNULL, check=False)
+            fixtures.make(mark.split()[1:], shell.directory, shell.environment)
+    done = shell.run(command.text)
     wanted = command.exit_code()
     if done.returncode == wanted:
         return ""
@@ -46,9 +64,10 @@ def main():
     environment = {**os.environ, "PATH": f"{options.bin.resolve()}:{os.environ['PATH']}",
                    "OMP_NUM_THREADS": "1", "USER": "reader"}
     with tempfile.TemporaryDirectory(prefix="plumbline-page.") as directory:
+        shell = Shell(directory, environment)
         for part in parts:
             if isinstance(part, tuple):
-                (pathlib.Path(directory) / part[0]).write_text(part[1], encoding="utf-8")
+                (shell.directory / part[0]).write_text(part[1], encoding="utf-8")
                 continue
             where = f"{options.page.name}:{part.line}"
             parsed = subprocess.run(["bash", "-n", "-c", part.text], capture_output=True, text=True,
@@ -63,7 +82,7 @@ def main():
             else:
                 print(f"{where}: $ {part.text}", flush=True)
                 ran += 1
-                if wrong := run(part, directory, environment):
+                if wrong := run(part, shell):
                     failures.append(f"{where}: $ {part.text}\n{wrong}")
     for failure in failures:
         print(f"FAILED {failure}")

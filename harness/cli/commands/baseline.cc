@@ -40,7 +40,7 @@ int decided(const DecisionOptions& options, Decide&& decide) {
                           JSON_FIELDS(options, cases, who, why),
                           {"until", options.until.empty() ? Json() : Json(options.until)}}));
   } else {
-    fmt::print("{} of run {}: {} ({})\n", done, run.substr(0, 8), options.why, options.who);
+    fmt::print("{}, run {}: {} ({})\n", done, run.substr(0, 8), options.why, options.who);
   }
   return exit_fine;
 }
@@ -100,7 +100,7 @@ int acknowledge(const DecisionOptions& options) {
   });
 }
 
-// Formats each decision as one line, then its reason and its cases on lines of their own.
+// Formats each decision: a line, its reason, its cases (if more than three, their number and glob).
 std::string decisions_as_text(const Store::Table& table, const Style& style) {
   if (table.rows.empty()) return "nothing was accepted, pinned or acknowledged\n";
   std::string text;

@@ -115,7 +115,7 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
   if (geometry.problem().is_paged())
     request.page_table = placer.indices("page_table", geometry.page_table);
   const SideInputs& side = geometry.side;
-  // The LSE of a merge already marks parts without keys.
+  // The LSEs of a merge's parts already mark parts without keys.
   if (!geometry.problem().is_merge()) request.mask = placer.filled("mask", geometry.mask_bits);
   request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);
   request.sinks = placer.filled("sinks", side.sinks);
