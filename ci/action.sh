@@ -3,14 +3,15 @@
 #   ci/action.sh install   installs a wheel, uses the plumbline on the PATH, or builds one here
 #   ci/action.sh run       runs the suites, writes the reports, extends the history, comments
 #   ci/action.sh comment   only writes the comment, after a run without PLUMBLINE_TOKEN
-# On a pull or merge request, the suites are compared with the history, which is not changed, and
+# On a pull or merge request, outcomes are compared with the history, which is not changed, and
 # the summary becomes one comment, which later runs replace. Otherwise the run is a night
 # (ci/nightly.sh) and extends the history. Inputs are environment variables. Lists are separated by
 # blanks or line breaks; relative paths start at the caller's folder:
 #   PLUMBLINE_WHEEL        wheel plumbline_attention-….whl to install: a file, or a pattern that
 #                          matches one file; plumbline_attention_harness-….whl is next to it.
 #                          Empty: the plumbline on the PATH, otherwise wheels of this checkout
-#   PLUMBLINE_SUITES       suites; if the file does not exist, plumbline's own (cases/smoke.toml)
+#   PLUMBLINE_SUITES       suite files, required; one that does not exist in the caller's folder is
+#                          taken from plumbline's checkout, for example cases/smoke.toml
 #   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], separated by blanks or line breaks
 #   PLUMBLINE_KERNELS      globs of kernels; empty: the kernels that the suites name
 #   PLUMBLINE_OPTIONS      more options of `plumbline run`, quoted as for a shell
@@ -47,7 +48,7 @@ install_packages() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || wanted+=(python3-venv)
   ((${#wanted[@]})) || return 0
   command -v apt-get >/dev/null ||
-    end_with 3 "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them"
+    end_with 3 "${wanted[*]} missing, and there is no apt-get here; remedy: use an image with them"
   if ((EUID != 0)); then
     command -v sudo >/dev/null || end_with 3 "${wanted[*]} missing; remedy: install them as root"
     as_root=(sudo)
@@ -61,13 +62,13 @@ install_packages() {
 install_wheel() {
   local wheel="$1" harness
   [[ -f "$wheel" ]] ||
-    end_with 2 "wheel: $wheel is not a file; remedy: name what ci/wheel.sh wrote, or leave it empty"
+    end_with 2 "wheel: $wheel is not a file; remedy: name a wheel of ci/wheel.sh, or leave it empty"
   source "$source_directory/ci/wheel/pair.sh"
   harness="$(harness_beside "$wheel")" || end_with 2 "wheel: $harness"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" "$harness" ||
     end_with 3 "pip could not install $wheel;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
+      "remedy: connect to a network, or set PIP_INDEX_URL to an index of yours"
 }
 
 # Prints the plumbline that an earlier step installed, otherwise the one on the PATH; "" if none.
@@ -121,7 +122,7 @@ read_inputs() {
   local words word
   read -r -d '' -a words <<<"${PLUMBLINE_SUITES:-}" || true
   for word in "${words[@]}"; do suites+=("$(suite_file "$word")"); done
-  ((${#suites[@]})) || end_with 2 "no suite is named; remedy: suites: cases/smoke.toml"
+  ((${#suites[@]})) || end_with 2 "no suite is named; remedy: name one, such as cases/smoke.toml"
   read -r -d '' -a words <<<"${PLUMBLINE_PROVIDERS:-}" || true
   for word in "${words[@]}"; do options+=(--provider "$(provider_argument "$word")"); done
   read -r -d '' -a words <<<"${PLUMBLINE_KERNELS:-}" || true

@@ -2,7 +2,7 @@
 # Measures speed as ratios within one run (Google Benchmark): the reference against its two dgemm
 # calls, small cases end to end, storing, emulated mma.sync against an sgemm of the same shape,
 # the emulator's switches, an emulated forward against cpu/flash, and the memory of a night.
-# Rewrites the table of docs/performance.md, except with options. Exit code 1: a limit is missed.
+# The first two calls rewrite the table of docs/performance.md. Exit code 1: a limit is missed.
 #   ci/bench.sh                                   everything (about 8 minutes)
 #   ci/bench.sh --benchmark_filter=-nightly       without the night; its row is "not measured"
 #   ci/bench.sh [options of Google Benchmark]     such as --benchmark_filter=reference; no table

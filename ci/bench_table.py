@@ -3,7 +3,7 @@
 
     bench_table.py RESULTS.json [COMMIT]
 
-Exit code 1: a limit is missed, or a benchmark failed. Figures left out are "not measured".
+Exit code 1: a limit is missed, or a benchmark failed. Figures without a result are "not measured".
 """
 import json
 import math
@@ -32,8 +32,8 @@ ROWS = [
     ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "",
      "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
-    # Half the ratio at commit 23c7e87, whose kernel took 112 ms. The kernel took 39.5 ms, 9.4 times
-    # cpu/flash, when the limit was set.
+    # The limit is half the ratio at commit 23c7e87, at which the kernel took 112 ms. When the limit
+    # was set, the kernel took 39.5 ms, 9.4 times cpu/flash.
     ("emulated `prefill_mma` over `cpu/flash`, processor time", "", "forward/emulated_prefill_mma",
      "cpu_time", "forward/cpu_flash", 13),
     ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly",
@@ -43,7 +43,7 @@ ROWS = [
 
 def measured(benchmarks, name, field):
     """Returns the field of the benchmark with this name (options such as /real_time may follow).
-    For repeated benchmarks, uses the fastest. None if it did not run, NaN if it failed."""
+    Uses the fastest of repetitions. Returns None if it did not run, NaN if it failed."""
     for b in benchmarks:
         of_repeated = (b["name"].startswith(name + "/repeats:")
                        and (b.get("aggregate_name") == "fastest" or b.get("error_occurred")))

@@ -87,7 +87,7 @@ class Call:
     visible: "torch.Tensor | None"
     out: "torch.Tensor"
     scale: float
-    refused: str  # a feature of the layer that a suite cannot express
+    refused: str  # features of the layer that this script does not record
 
 
 def register_capture(calls):
@@ -163,7 +163,7 @@ def run_model(directory, texts, arguments):
     with torch.inference_mode():
         model.eval().to(arguments.device)(**tokens.to(arguments.device))
     if not calls:
-        fail("the model made no attention call that transformers looks up",
+        fail("the model called no function of transformers' AttentionInterface",
              "record it by a hook: docs/capture.md")
     return calls, tokens["attention_mask"].cpu()
 
@@ -194,9 +194,9 @@ def band_of(visible):
 
 
 def question_of(call, lengths, side):
-    """Returns mask and window of a call, or the reason why a suite cannot express it."""
+    """Returns mask and window of a call, or the reason why the call is not recorded."""
     if call.refused:
-        return None, f"it adds {call.refused}, which plumbline does not know yet"
+        return None, f"it adds {call.refused}, which this script does not record"
     rows = call.query.shape[2]
     if (call.key.shape[2] != rows or call.query.shape[0] != len(lengths)
             or rows < int(lengths.max())):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs checks and tests before a commit.
-#   ci/check.sh               minutes: format, include directions and lint of files that differ from
-#                             HEAD; tests that start no program and take less than a second; all
-#                             tests of the touched folders. Reports which tests it did not run
+#   ci/check.sh               minutes: include directions; format and lint of files that differ
+#                             from HEAD; tests that start no program and take less than a second;
+#                             all tests of the touched folders. Reports which tests it did not run
 #   ci/check.sh --since REF   the same for files that differ from REF
 #   ci/check.sh --list        the tests it would choose; checks, builds and runs nothing
-#   ci/check.sh --tests       format and lint as above; builds everything and runs what CI runs
-#   ci/check.sh --full        adds clang-tidy over everything, the tests that CI leaves out, the
-#                             sanitizer presets and coverage
+#   ci/check.sh --tests       format and lint of all files; builds everything, runs what CI runs
+#   ci/check.sh --full        adds clang-tidy over harness/ and kernels/cpu/, the tests that CI
+#                             leaves out, the sanitizer presets and coverage
 # Example: ci/check.sh --since origin/main
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 mode=quick since=HEAD
@@ -25,7 +25,7 @@ while (($#)); do
 done
 git rev-parse --quiet --verify "$since^{commit}" >/dev/null ||
   end_with 2 "there is no commit $since; next: git log, or git fetch"
-# In a unity build, changing one file recompiles eight.
+# In a unity build, changing one file recompiles its batch of sixteen.
 if [[ "$mode" =~ ^(quick|list)$ && -z "${PLUMBLINE_PRESET:-}" ]]; then preset=host; fi
 
 ci/setup.sh

@@ -6,7 +6,7 @@ With a built directory: sources that no target or two targets compile, and test 
 CTest does not run.
 
   ci/check_sources.py                     the sources alone
-  ci/check_sources.py --build build/dev   also what that build leaves out; everything must be built
+  ci/check_sources.py --build build/dev   also this build directory; build everything first
 """
 import argparse
 import json
@@ -45,7 +45,8 @@ README_WORDS = 900  # as `wc -w` counts them
 FOLDER_README_WORDS = 200
 FOLDER_LINES = 9500
 FOLDERS_WITHOUT_HEADERS = ("emulator", "kernels", "kernels/foreign", "python", "page", "evidence")
-# JSON keys written as literals next to a value; 998 at commit aab46ab. The limit may only shrink.
+# JSON keys written as literals next to a value. At commit aab46ab there were 998 of them. The limit
+# may only shrink.
 JSON_KEY = re.compile(r'\{"[a-z_0-9]+",(?: [^"]|$)|\["[a-z_0-9]+"\]', re.MULTILINE)
 JSON_KEYS = 332
 SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
@@ -56,9 +57,9 @@ FILTER_FILES = {".md", ".sh", ".py", ".yml", ".toml"}
 INSTANTIATION = re.compile(r"INSTANTIATE_TEST_SUITE_P\(\s*(\w+),\s*(\w+)")
 LARGEST = 256 * 1024  # bytes, for any file: a larger one was built or downloaded
 
-# Sources that only some builds compile, and a predicate on CMakeCache.txt that is true if this
-# build does not. Every other .cc, .cu and .c has to be an input of a target: a list of sources that
-# was set twice once lost nine tests.
+# Sources that only some builds compile, and a predicate on CMakeCache.txt that is true if the build
+# does not compile them. Every other .cc, .cu and .c has to be an input of a target, because a list
+# of sources that was set two times lost nine tests.
 NOT_IN_EVERY_BUILD = [
     # a project of its own, which a test builds
     (re.compile(r"tests/sample_provider/"), lambda cache: True),
@@ -75,7 +76,7 @@ NOT_IN_EVERY_BUILD = [
      lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
     (re.compile(r"harness/resources/occupancy_unknown\.cc"),
      lambda cache: "NOTFOUND" not in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
-    # the stand-in for a GPU, which no sanitizer can load
+    # for third-party kernels on GPUs, which builds with sanitizers leave out
     (re.compile(r"kernels/attention/(device|memory)_cuda\.cc"),
      lambda cache: cache.get("PLUMBLINE_SANITIZE", "") != ""),
     (re.compile(r"tests/fuzz/entry\.cc"),
@@ -96,7 +97,7 @@ NOT_IN_EVERY_BUILD = [
 # Sources that several targets compile on purpose: with other options or definitions, or into
 # providers and test programs that must not share a library.
 COMPILED_TWICE = [
-    re.compile(r"kernels/cpu/sequences\.cc"),  # mutants disable errno and visibility
+    re.compile(r"kernels/cpu/sequences\.cc"),  # mutants compile it with -fno-math-errno
     # the fake CUDA driver runs the emulated kernels through CUDA's interface
     re.compile(r"kernels/attention/(emulated_launch|kernels|options|provider)\.cc"),
     re.compile(r"kernels/attention/\w+\.(cc|cu)"),  # g++ for the emulator, nvcc for GPUs
@@ -172,10 +173,10 @@ def check(path):
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     limit = FILE_LIMIT.get(path.parts[0], 500)
     if len(lines) > limit:
-        errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
+        errors.append((len(lines), f"{len(lines)} lines, more than {limit}: split the file"))
     if not lines or not lines[0].startswith(("// ", "/* ")):
         errors.append((1, "the first line must be a comment that describes the file"))
-    golden = None  # the end of the current raw string: expected output may be as long as it is
+    golden = None  # the end of the current raw string, whose lines may have any length
     for number, line in enumerate(lines, 1):
         begins = None if golden else re.search(r'R"(\w*)\((?!.*\)\1")', line)
         within = golden or 'R"' in line
@@ -230,22 +231,22 @@ def check_readme():
 
 
 def check_folders(paths):
-    """Checks that every folder of the table, and each folder without C++, has a short README and
-    not too much code."""
+    """Checks that every folder of the table, and of FOLDERS_WITHOUT_HEADERS, has a short README.
+    Also checks that no folder of the table has too much code."""
     lines = dict.fromkeys(ORDER, 0)
     for path in paths:
         if folder := folder_of(str(path)):
             lines[folder] += len((ROOT / path).read_text(encoding="utf-8").splitlines())
     for folder, count in lines.items():
         if count > FOLDER_LINES:
-            yield pathlib.Path(folder), 1, f"{count} lines, more than {FOLDER_LINES}: two trades?"
+            yield pathlib.Path(folder), 1, f"{count} lines, more than {FOLDER_LINES}: split it"
     for folder in filter(lambda name: (ROOT / name).is_dir(),
                          [*ORDER, *FOLDERS_WITHOUT_HEADERS]):
         readme = pathlib.Path(folder) / "README.md"
         if folder == "python/src":  # its row is in python/README.md
             continue
         if not (ROOT / readme).is_file():
-            yield readme, 1, "the folder has none: write what enters, what leaves, what is private"
+            yield readme, 1, "the folder has none: state input, output and private parts"
         elif folder != "page":  # whose README also describes how to work on it
             words = len((ROOT / readme).read_text(encoding="utf-8").split())
             if words > FOLDER_README_WORDS:
@@ -253,8 +254,8 @@ def check_folders(paths):
 
 
 def selects_outside_the_store(path):
-    """Yields lines of harness/ with SQL of their own. Help texts and scripts may show SQL of
-    `plumbline query`."""
+    """Yields lines of harness/, except its folder store, that contain SQL. Help texts and scripts
+    may show SQL of `plumbline query`."""
     if path.parts[0] != "harness" or path.parts[1] == "store":
         return
     for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
@@ -360,8 +361,8 @@ def program_of(test):
 
 
 def missing_label(test, build):
-    """Returns the folder of tests/ in which a test's program was built, if the test lacks it as a
-    label."""
+    """Returns the label of the folder of tests/ in which a test's program was built, if the test
+    lacks this label."""
     program = program_of(test)
     if not program.is_relative_to(build / "tests"):
         return None
@@ -394,7 +395,7 @@ def unreachable_tests(build):
     for test in tests:
         if not test.get("command"):
             yield (pathlib.Path(test["name"]), 1,
-                   "CTest knows the test and no command for it: build everything first")
+                   "CTest has no command for the test: build everything first")
         elif folder := missing_label(test, build):
             yield (pathlib.Path(test["name"]), 1,
                    f"CTest cannot find the test by its folder: it has no label {folder}")
@@ -402,11 +403,11 @@ def unreachable_tests(build):
     for name in sorted(programs):
         if str(pathlib.Path(name).resolve()) not in run:
             yield (pathlib.Path(name), 1, "a test program of which CTest runs no test: "
-                   "gtest_discover_tests is missing, or it has none")
+                   "call plumbline_discover_tests, or add a test")
 
 
 def names_of_tests(paths):
-    """The names of GoogleTest's tests, with their instantiations and without parameters."""
+    """Returns the names of GoogleTest's tests, with instantiations and without parameters."""
     prefixes, names = {}, set()
     texts = [(ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths
              if path.parts[0] == "tests"]
@@ -420,7 +421,7 @@ def names_of_tests(paths):
 
 
 def stale_filters(paths, existing):
-    """Filters of tests in pages and scripts that match no test: `ctest -R` and --gtest_filter."""
+    """Yields the filters (`ctest -R`, --gtest_filter) in pages and scripts that match no test."""
     names = names_of_tests(paths)
     lists = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in existing
                       if path.name == "CMakeLists.txt" and path.parts[0] == "tests")
@@ -448,7 +449,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, help="a configured and built build directory")
     build = parser.parse_args().build
     if build and not (build / "build.ninja").is_file():
-        parser.error(f"{build} has no build.ninja: configure it, as by cmake --preset host")
+        parser.error(f"{build} has no build.ninja: run cmake --preset host, for example")
     existing = [pathlib.Path(name) for name in prose.files_of(ROOT)]
     paths = [path for path in existing if path.suffix in SOURCES]
     errors = [(path, 1, f"more than {LARGEST // 1024} KiB: left over from a build or a download?")

@@ -23,7 +23,7 @@ import run_tests  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"harness/(\w+)/', re.MULTILINE)
 SOURCES = {".cc", ".h", ".hpp"}
-# Labels for a test's kind or needs, the rarest first: CTest lists a test's labels by name.
+# Labels for a test's kind or needs, the rarest first. A test counts under the first that it has.
 KINDS = ("gpu", "wheel", "weekly", "times", "thirdparty", "slow", "suite", "docs", "python", "cli",
          "unit")
 # Folders whose tests have a different name; the longest matching folder counts.
@@ -40,7 +40,7 @@ def lines_of(*command):
 
 
 def changed_files(since):
-    """Returns the paths that differ from a commit, and new ones."""
+    """Returns the paths that differ from a commit, and untracked ones."""
     return sorted(set(lines_of("git", "diff", "--name-only", since, "--")
                       + lines_of("git", "ls-files", "--others", "--exclude-standard")))
 
@@ -110,8 +110,8 @@ def folder_of(test, build):
 
 
 def chosen_tests(tests, build, own, left_out):
-    """Returns (numbers of the tests to run, the others), without the labels that the presets leave
-    out."""
+    """Returns (numbers of the tests to run, the other tests). Tests with a label that matches
+    `left_out` are among the others."""
     chosen, others = [], []
     for number, test in enumerate(tests, 1):
         labels = properties_of(test).get("LABELS", [])
@@ -126,7 +126,7 @@ def chosen_tests(tests, build, own, left_out):
 
 
 def describe_others(others):
-    """Returns how many tests did not run, by kind, and the programs that are not built."""
+    """Returns how many tests did not run, by kind, and how many programs are not built."""
     counts = collections.Counter()
     unbuilt = 0
     for test in others:
@@ -145,7 +145,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", required=True, help="preset whose build is used")
-    parser.add_argument("--since", default="HEAD", help="a commit (default: HEAD)")
+    parser.add_argument("--since", default="HEAD",
+                        help="commit to compare the files with (default: HEAD)")
     parser.add_argument("--list", action="store_true", help="print the choice alone")
     arguments = parser.parse_args()
     build = ROOT / "build" / arguments.preset
@@ -159,7 +160,7 @@ def main():
     graph = includers(ROOT / "harness")
     includes_them = set().union(*(graph[folder] for folder in harness)) - harness
     chosen = chosen_programs(programs, own)
-    print(f"touched: {', '.join(sorted(own)) or 'no folder of harness/, kernels/ or tests/'}")
+    print(f"touched: {', '.join(sorted(own)) or 'no folder with tests'}")
     print(f"included by: {', '.join(sorted(includes_them)) or 'no folder of harness/'}")
     if elsewhere:
         more = f" and {len(elsewhere) - 3} more" if len(elsewhere) > 3 else ""
@@ -178,19 +179,19 @@ def main():
     tests = ctest_list(build)
     numbers, others = chosen_tests(tests, build, own, left_out)
     if not numbers:
-        print("ci/choose_tests.py: no test to run: the label quick has none in this build",
+        print("ci/choose_tests.py: no test to run: no test of this build has the label quick",
               file=sys.stderr)
         return 1
-    # CTest 3.25 accepts names only as one regex; a file of numbers has no limit. The numbers count
-    # the tests that the label options leave: "^$" excludes none.
+    # CTest 3.25 accepts names only as one regex; a file of numbers has no limit. Numbers count only
+    # the tests that the label options leave, so -LE "^$" excludes none.
     file = build / "chosen_tests.txt"
     file.write_text("0,0,0," + ",".join(map(str, numbers)) + "\n", encoding="utf-8")
     run_them = ["ctest", "--preset", arguments.preset, "-LE", "^$", "-I", file, "--progress",
                 "--no-label-summary"]
     code = subprocess.run(run_them, cwd=ROOT, check=False).returncode
     print(f"\nnot run: {describe_others(others)}")
-    print("next: ci/check.sh --tests runs them all, and "
-          f"ctest --preset {arguments.preset} -L LABEL those of one label")
+    print("next: ci/check.sh --tests runs all tests; "
+          f"ctest --preset {arguments.preset} -L LABEL runs those of one label")
     return code
 
 

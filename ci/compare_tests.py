@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that every test of an old list is in newer ones, or in a list of renames.
+"""Checks that newer lists have every test of an old list, if need be under its new name.
 
   ci/compare_tests.py OLD NEW... [--renamed FILE]
   ci/compare_tests.py /tmp/old.txt build/ci.txt weekly.txt --renamed /tmp/renamed.txt
 
 A list is what `ctest -N` or `ctest --show-only=json-v1` prints. A line of the list of renames is
-"OLD NAME -> NEW NAME". A Suite.Name stands for all its instances. Lines that begin with # are
-comments. tests/renamed.txt is the list of this repository. Exit code 1: a test is missing; 2: a
-file is not in one of these formats.
+"OLD NAME -> NEW NAME". There, Suite.Name stands for all instances of a parameterized test, and
+lines that begin with # are comments. tests/renamed.txt is this repository's list of renames.
+Exit code 1: a test is missing; 2: a file is not in one of these formats.
 """
 import argparse
 import json
@@ -29,7 +29,8 @@ def read_tests(path):
     else:
         names = {match.group(1) for line in text.splitlines() if (match := NUMBERED.match(line))}
     if not names:
-        raise ValueError(f"{path}: no test in it; remedy: write it by `ctest --test-dir BUILD -N`")
+        raise ValueError(f"{path}: no test in it; remedy: write it with "
+                         "`ctest --test-dir BUILD -N`")
     unbuilt = sorted(name for name in names if name.endswith("_NOT_BUILT"))
     if unbuilt:
         raise ValueError(f"{path}: {unbuilt[0]} and {len(unbuilt) - 1} more were not built, so "

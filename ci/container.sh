@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds a container image of plumbline (OCI) with buildah, from a Debian 12 root by mmdebstrap and
-# both wheels. The entry point is `plumbline`, and the user is not root.
+# Builds a container image of plumbline (OCI) with buildah, from both wheels and a Debian 12 root
+# by mmdebstrap. The entry point is `plumbline`, and the user is not root.
 #   ci/container.sh [--wheel FILE | --prefix DIR] [--out FILE] [--root TAR]
 #   --wheel FILE   plumbline_attention-….whl of ci/wheel.sh (default: the newest in dist/);
 #                  plumbline_attention_harness-….whl is next to it
 #   --prefix DIR   instead of a wheel: an installation by `cmake --install BUILD --strip --prefix
-#                  DIR`. The image then gets the Debian packages of its libraries
+#                  DIR`. The image then also gets the Debian packages that DIR links to
 #   --out FILE     OCI archive (default: out/plumbline.oci.tar). podman load -i FILE,
 #                  docker load -i FILE (Docker 25 and later), skopeo copy oci-archive:FILE …
 #   --root TAR     keep the Debian root in this file, and use it if it exists
@@ -68,7 +68,7 @@ else
   mapfile -t libraries < <(find "$prefix/bin" "$prefix/lib" -type f \
     \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
     sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u || true)
-  # Real paths, because the name of BLAS is an alternative, which no package owns.
+  # Resolves links, because the name of BLAS is a Debian alternative, which no package owns.
   mapfile -t owners < <(for library in "${libraries[@]}"; do
     file="$(realpath "$library")"
     dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null ||
@@ -103,7 +103,7 @@ if [[ -n "$wheel" ]]; then
     --target "$scratch/site" --python-version 3.11 --only-binary=:all: \
     --platform manylinux_2_28_x86_64 --implementation cp "${python_packages[@]}" ||
     end_with 3 "pip could not install $wheel;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
+      "remedy: connect to a network, or set PIP_INDEX_URL to an index of yours"
   mkdir -p "$scratch/tree/opt/plumbline"
   mv "$scratch/site" "$scratch/tree/opt/plumbline/site"
   mkdir -p "$scratch/tree/usr/local/bin"
@@ -119,7 +119,7 @@ else
   ln -s /opt/plumbline/bin/plumbline "$scratch/tree/usr/local/bin/plumbline"
   environment=()
 fi
-# One line per file, because the image lacks adduser.
+# Adds the user by one line per file, because the image lacks adduser.
 b run --isolation chroot "$container" -- /bin/sh -c '
   echo "plumbline:x:1000:1000::/data:/bin/sh" >>/etc/passwd
   echo "plumbline:x:1000:" >>/etc/group

@@ -4,9 +4,9 @@
     ci/hardening.py append fuzz executions=5 seconds=60 …   adds a row: values are TOML
     ci/hardening.py commit                                  prints the commit that is tested now
     ci/hardening.py page                                    writes the tables of docs/hardening.md
-    ci/hardening.py page --check                            fails if they differ from the file
+    ci/hardening.py page --check                            fails if the tables are out of date
 
-  --file FILE   instead of baselines/hardening.toml; docs/hardening.md then stays as it is
+  --file FILE   instead of baselines/hardening.toml; append then leaves docs/hardening.md as it is
 
 ci/fuzz.sh, ci/kills.py and ci/hostile_requests.py add a row each with --record. Rows are only
 added, by one process at a time, and a damaged file is refused. A row names the commit at the start
@@ -227,7 +227,8 @@ def main():
     adding.add_argument("values", nargs="*", metavar="NAME=VALUE")
     commands.add_parser("commit", help="print the commit, as a row names it")
     writing = commands.add_parser("page", help="write the tables of docs/hardening.md")
-    writing.add_argument("--check", action="store_true", help="write nothing")
+    writing.add_argument("--check", action="store_true",
+                         help="write nothing; exit with 1 if it is out of date")
     arguments = parser.parse_args()
     try:
         if arguments.command == "append":

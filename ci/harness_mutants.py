@@ -2,7 +2,7 @@
 """Plants bugs in harness/, one at a time, and runs the unit tests that have to find them.
 
 The checkout is only read. A copy of its files, with uncommitted changes, is kept in the build
-folder and configured once. There the named test programs first have to pass unchanged. Then each
+folder and configured once. There the test programs first have to pass without a mutant. Then each
 mutant of tests/ci/harness_mutants.toml is planted, the programs it names are built and run, and
 every one of them has to fail.
 """
@@ -34,8 +34,8 @@ examples:
 
 exit codes: 0 every mutant was killed; 1 one survived, was not judged or has lost its place in the
 source, or the unchanged tests fail; 2 wrong command line or table.
-An interrupted run resumes: BUILD/results.json keeps which mutants were killed until a built source
-or the mutant changes.
+An interrupted run resumes. BUILD/results.json keeps the killed mutants; such a result is void once
+a built source or the mutant changes.
 """
 FIELDS = {"name": str, "bug": str, "file": str, "pattern": str, "replacement": str, "tests": dict}
 # A result depends on these files, but not on scripts, pages or the table of mutants.
@@ -60,7 +60,8 @@ def check(mutant, who):
         raise Refused(f"{who}: tests is empty; write {{ test_base = \"TextTest.*\" }}")
     for program, tests in mutant["tests"].items():
         if not isinstance(tests, str) or not tests:
-            raise Refused(f"{who}: tests of {program} are no GoogleTest filter")
+            raise Refused(f"{who}: tests of {program} must be a GoogleTest filter, "
+                          "such as TextTest.*")
 
 
 def read_table(path):
@@ -172,7 +173,7 @@ def processor_seconds():
 
 
 class Results:
-    """Earlier results for the same source: a JSON file, by hash of source and row."""
+    """A JSON file of earlier results. A key is the hash of a source and a mutant or test filter."""
 
     def __init__(self, path, source):
         self.path, self.source = path, source
@@ -256,7 +257,8 @@ class Bench:
     def program(self, name):
         found = [path for path in (self.binaries / "tests").glob(f"**/{name}") if path.is_file()]
         if len(found) != 1:
-            raise NotBuilt(f"{len(found)} programs {name} below {self.binaries / 'tests'}")
+            raise NotBuilt(f"{len(found)} programs named {name} below {self.binaries / 'tests'}, "
+                           "not one")
         return found[0]
 
     def run(self, name, tests):

@@ -4,12 +4,13 @@
     ci/hostile_requests.py                          200 requests to build/ci/bin/plumbline
     ci/hostile_requests.py --count 2000 --record    as the weekly job does
 
-The requests have paths out of the root, foreign hosts, other methods, two requests in one, queries,
-100 kB, noise, other versions, TLS, or a few changed bytes in an honest one. An answer is wrong if
-  - a request that no page makes is answered with 2xx or 3xx;
+The requests have paths out of the root, foreign hosts, other methods, two requests in one, wrong
+queries, 100 kB of data, noise, other versions, TLS, or a few changed bytes in an honest request,
+which a page could make. An answer is wrong if
+  - its status is 2xx or 3xx, although no page makes such a request;
   - it repeats text of the request, or a file of the machine;
   - it is not HTTP, or does not come within 20 s;
-  - an answer of 2xx or 3xx lacks nosniff or the policy that forbids frames.
+  - its status is 2xx or 3xx, and it lacks nosniff or the policy that forbids frames.
 Afterwards the server must answer an honest request, have as many open descriptors as before, and
 end with 0 after SIGTERM.
 Exit codes: 0 nothing found, 1 something found, 2 usage, 3 the server cannot be started.
@@ -93,7 +94,7 @@ class Requests:
         return self.get("/", method=self.random.choice(METHODS), more="Content-Length: 0\r\n")
 
     def make_framing(self):
-        """A second request after the first; at most one answer may be a page."""
+        """Returns a request with odd framing, maybe with a second one that must get no page."""
         second = f"0\r\n\r\nGET /{MARK} HTTP/1.1\r\nHost: evil.example\r\n\r\n".encode()
         return self.get("/api/case?row=0&report=none", more=self.random.choice(FRAMING)) + \
             self.random.choice([b"", second])
@@ -125,7 +126,7 @@ class Requests:
 
 
 def ask(port, request, parts=1):
-    """Returns the answer, b"" if the server closed the connection; None if it took too long."""
+    """Returns the answer; b"" if the connection ended without one, None if the time ran out."""
     end, answer = time.monotonic() + PATIENCE_S, b""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
@@ -148,7 +149,7 @@ def ask(port, request, parts=1):
         return answer
 
 
-# These stay honest if the changed bytes are in a header that the server ignores.
+# Requests of these kinds may be honest, for example if the server ignores the changed header.
 CAN_BE_HONEST = ("mutated", "framing", "version")
 
 
@@ -169,12 +170,12 @@ def wrong_with(kind, answer):
             return f"answered with {status}"
         head = head.lower()
         if b"nosniff" not in head or b"frame-ancestors 'none'" not in head:
-            return f"{status} without nosniff and policy: {head[:200]!r}"
+            return f"status {status} without nosniff or frame policy: {head[:200]!r}"
     return ""
 
 
 class Server:
-    """`plumbline serve` with a database made here; it is always ended."""
+    """Runs `plumbline serve` on a new database until end() is called."""
 
     def __init__(self, program, folder):
         (folder / "s.toml").write_text(SUITE, encoding="utf-8")
@@ -191,7 +192,7 @@ class Server:
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
         if not found:
             self.process.kill()
-            raise CannotServe(f"plumbline serve: {line}")
+            raise CannotServe(f"plumbline serve did not print its address: {line}")
         self.port = int(found.group(1))
 
     def descriptors(self):
@@ -261,7 +262,7 @@ def run_all(arguments, folder):
             findings.append("an honest request is not answered afterwards")
         after = server.descriptors() if server.process.poll() is None else 0
         if after > before:
-            findings.append(f"{after} descriptors, {before} before")
+            findings.append(f"{after} open descriptors afterwards, {before} before")
     finally:
         ending = server.end()
     if ending:

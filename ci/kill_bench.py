@@ -73,7 +73,7 @@ def difference(got, wanted):
         a, b = got.get(name, []), wanted.get(name, [])
         if a != b:
             odd = sorted(set(a) ^ set(b))[:1]
-            return f"{name}: {len(a)} rows instead of {len(b)}; first: {''.join(odd)[:200]}"
+            return f"{name}: {len(a)} rows instead of {len(b)}; differing row: {''.join(odd)[:200]}"
     return ""
 
 

@@ -4,7 +4,7 @@
 #   ci/lock.sh              keep the versions that FILE.txt has, as far as FILE.in allows
 #   ci/lock.sh --upgrade    the newest versions instead
 # Needs uv (pip install uv==0.13.9), and PyPI. The versions are those for Python 3.11 on x86-64
-# Linux. torch is not on PyPI: uv finds it as ci/setup.sh does (ci/torch_requirements.txt).
+# Linux. torch for CPUs is not on PyPI; uv finds it as ci/setup.sh does (ci/torch_requirements.txt).
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 files=(ci/requirements ci/docs_requirements ci/thirdparty_requirements ci/wheel/requirements)

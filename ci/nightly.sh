@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one night: restores the history, runs nightly and the stories, and extends the history.
 #   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA]
-#       [--night ID] [-- more options of `plumbline run`]
+#       [--night ID] [--reports DIR] [--invariances FILE]… [-- more options of `plumbline run`]
 #   --history FILE   database of earlier nights; each night replaces it atomically
 #   --first-night    there is no earlier night: FILE must not exist, and is created. Without this
 #                    option a missing FILE is an error (exit 3), because a night without history
@@ -16,13 +16,13 @@
 #   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with
 #                       --suite: none); repeat for more
 #   --night ID       adds this machine's runs to the night ID (default: a new night)
-# Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which also judges MLX, Keras and
-# OpenVINO (ci/thirdparty.sh --night), or reports that their environment is missing.
+# With neither --suite nor PLUMBLINE_BINARY this is plumbline's own night. It also judges MLX, Keras
+# and OpenVINO (ci/thirdparty.sh --night), or reports that their environment is missing.
 # Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 3
 # a run is incomplete or was killed, 5 something is open (unconfirmed, ambiguous, suspect, or a case
-# of the previous night is missing). Code 1 also means that a compiled kernel takes more than
-# baselines/resources approves. If only the invariances of this script measured nothing, there is a
-# warning instead of code 4.
+# of the previous night is missing). Code 1 can also mean that a compiled kernel uses more resources
+# than baselines/resources approves. If the invariances alone measured nothing, the script prints a
+# warning and does not end with code 4.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 
 # Read before this script changes into plumbline's own repository: the caller's repository has the
@@ -234,7 +234,7 @@ case $code in 0 | 1 | 4 | 5) ;; *) say_incomplete ;; esac
 if [[ -e "$work/night.db" &&
       "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
   if [[ "$(sqlite3 "$work/night.db" "PRAGMA journal_mode = delete")" != delete ]]; then
-    echo "ci/nightly.sh: $work/night.db is still in use: the history stays as it was" >&2
+    echo "ci/nightly.sh: $work/night.db is still in use, history unchanged; run the night again" >&2
     exit 3
   fi
   cp "$work/night.db" "$history.new"

@@ -14,8 +14,8 @@ refuse_surplus() { (($# == 0)) || refuse "unexpected argument $1"; }
 # require_value WHAT OPTION [VALUE…]: refuses an option whose value is missing or empty.
 require_value() { [[ -n "${3:-}" ]] || refuse "$2 needs $1"; }
 
-# Compares the virtual environment `venv` with the file `requirements`, of which it keeps a copy.
-# venv_lack prints what is missing; make_venv installs it.
+# The virtual environment `venv` keeps a copy of the file `requirements` from which it was made.
+# venv_lack prints how the two differ; make_venv installs the requirements if they do.
 venv_lack() {
   if [[ ! -x "$venv/bin/python" ]]; then
     echo "there is no ${venv##*/}"
@@ -29,7 +29,7 @@ make_venv() {
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
     --require-hashes --requirement "$requirements" ||
     end_with 3 "pip could not install $requirements;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
+      "remedy: connect to a network, or set PIP_INDEX_URL to an index of yours"
   cp "$requirements" "$venv/installed.txt"
 }
 

@@ -5,7 +5,7 @@ They are dot products that V100, A2, A100, RTX-1000 Ada, L40S, H100, H200 and B2
 rows for each format, from github.com/north-numerical-computing/MATLAB-tensor-core (Khattak and
 Mikaitis, BSD-2-Clause). The commit and the SHA-256 of every file are pinned in
 ci/recordings.sha256. Each set becomes GPU-FORMAT.csv.gz: columns a0.., b0.., c, d_fp32 and d_fp16,
-hexadecimal bits of an fp32; d_fp16 or d_fp32 is empty if it was not recorded.
+each the hexadecimal bits of an fp32; d_fp16 or d_fp32 is empty if it was not recorded.
 
 Nothing in the target folder changes unless every file has its pinned hash, before and after
 conversion.
@@ -173,7 +173,7 @@ def convert(files, parts, title):
     """Returns the text of one recording."""
     missing = {"a", "b", "c"} - parts.keys()
     if missing or not {"d_fp32", "d_fp16"} & parts.keys():
-        raise Problem(f"{title}: the archive has no {', '.join(sorted(missing)) or 'd'} of it")
+        raise Problem(f"{title}: the archive has no file for {', '.join(sorted(missing)) or 'd'}")
     columns = {}
     for key, name in parts.items():
         columns[key] = rows(files, name, 8, 16) if key in "ab" else rows(files, name, 32, 2)
@@ -182,10 +182,11 @@ def convert(files, parts, title):
                           f"{len(columns['a'])}")
         widths = {len(row) for row in columns[key]}
         if len(widths) != 1 or (key not in "ab" and widths != {1}):
-            raise Problem(f"{name}: its rows have {sorted(widths)} numbers")
+            raise Problem(f"{name}: its rows have {sorted(widths)} numbers; expected one length, "
+                          "and 1 in c and d")
     k = len(columns["a"][0])
     if len(columns["b"][0]) != k:
-        raise Problem(f"{parts['b']}: {len(columns['b'][0])} numbers a row, not {k}")
+        raise Problem(f"{parts['b']}: {len(columns['b'][0])} numbers a row, not {k} as in a")
     empty = [[""]] * len(columns["a"])
     lines = [[f"a{i}" for i in range(k)] + [f"b{i}" for i in range(k)] + ["c", "d_fp32", "d_fp16"]]
     for a, b, c, d_fp32, d_fp16 in zip(columns["a"], columns["b"], columns["c"],
@@ -216,8 +217,8 @@ def differences(folder, pins):
 
 
 def install(made, files, pins, out):
-    """Puts the files into `out` atomically, each by a rename; a new folder also appears
-    complete."""
+    """Replaces each file of `out` by a rename, so none is ever incomplete. A new folder appears
+    with all its files."""
     out.parent.mkdir(parents=True, exist_ok=True)
     part = pathlib.Path(tempfile.mkdtemp(prefix=f"{out.name}.part-", dir=out.parent))
     try:
@@ -292,10 +293,10 @@ def arguments(words):
                         help="the folder for the recordings (default: .recordings/ of the "
                              "checkout, which git ignores and tests find)")
     parser.add_argument("--check", action="store_true",
-                        help="only verify the folder; list what is missing or differs, and exit "
-                             "with 1 if anything does")
+                        help="only verify the folder; list missing and changed files, and exit "
+                             "with 1 if there are any")
     parser.add_argument("--hashes", type=pathlib.Path, default=PINS, metavar="FILE",
-                        help="pins of another commit (default: ci/recordings.sha256)")
+                        help="the file of pins (default: ci/recordings.sha256)")
     parser.add_argument("--write-hashes", type=pathlib.Path, metavar="FILE",
                         help="write the pins of an archive, unverified, for a review")
     parser.add_argument("--commit", metavar="COMMIT",

@@ -3,9 +3,9 @@
 
   ci/same_results.py before.db after.db
 
-Compares the newest run of each: its cases with their verdicts, digests of inputs and outputs, and
-specs; diffs, invariances and suite statistics by name and verdict. Times are left out. Prints the
-first differences and exits with 1, or prints the counts and exits with 0.
+Compares the newest run of each database: cases with their verdicts, errors, specs, and digests of
+inputs and outputs; diffs, invariances and suite statistics with their verdicts and values. Times
+are left out. Prints counts and the first differences; exits with 1 if there are any, otherwise 0.
 """
 import argparse
 import pathlib

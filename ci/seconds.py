@@ -5,7 +5,7 @@ A build with PLUMBLINE_SECONDS (preset ci) writes seconds.log while it builds an
 ci/cmake/measure_seconds.c defines the format. This script writes seconds.csv next to it, with every
 step and test. The committed file has those above 1 s; tests in it do not get the label `quick`.
 
-  ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s and more than twice
+  ci/seconds.py --build build/ci            exit 1 if a step or test takes over 5 s and over twice
                                             its committed figure; lists slow ones without a figure.
                                             If the median test is slower here, the limit rises by
                                             the same factor, up to 1.5
@@ -28,7 +28,8 @@ COMMITTED = ROOT / "ci" / "seconds.csv"
 HEADER = ["kind", "name", "processor_seconds"]
 NOTICED = 5.0  # seconds; shorter steps and tests are never too slow
 FACTOR = 2.0  # on two shared cores, figures of equal runs differ by a third
-# This machine's slowness is the median over at least this many tests with at least this figure.
+# This machine's slowness is the median of measured / committed seconds, at most SLOWNESS_LIMIT. It
+# includes only tests of at least SLOWNESS_SECONDS, and is 1 for fewer than SLOWNESS_TESTS tests.
 SLOWNESS_TESTS, SLOWNESS_SECONDS, SLOWNESS_LIMIT = 20, 2.0, 1.5
 SMALLEST = 1.0  # seconds; the committed file has no smaller figures
 # Seconds, and a share of the committed figure: a step below both came from the compiler cache.
@@ -88,7 +89,7 @@ def write_table(path, figures, header=HEADER):
 
 
 def slowness(measured, committed):
-    """Returns this machine's slowness: the median ratio over the tests, from 1 to 1.5."""
+    """Returns this machine's slowness: the median of measured / committed time, 1 to 1.5."""
     ratios = [seconds / committed[key] for key, seconds in measured.items()
               if key[0] == "test" and committed.get(key, 0.0) >= SLOWNESS_SECONDS]
     if len(ratios) < SLOWNESS_TESTS:
@@ -97,7 +98,7 @@ def slowness(measured, committed):
 
 
 def too_slow(measured, committed):
-    """Returns [(kind, name), seconds, figure] of those over 5 s and over twice the figure, worst
+    """Returns [(kind, name), seconds, figure] of steps and tests above both limits, slowest
     first."""
     factor = FACTOR * slowness(measured, committed)
     found = [(key, seconds, committed[key]) for key, seconds in measured.items()
@@ -106,8 +107,8 @@ def too_slow(measured, committed):
 
 
 def without_figure(measured, committed):
-    """Returns [(kind, name), seconds] of those over 5 s and not in the committed file, worst
-    first."""
+    """Returns [(kind, name), seconds] of steps and tests over 5 s without a committed
+    figure, slowest first."""
     found = [(key, seconds) for key, seconds in measured.items()
              if key not in committed and seconds > NOTICED]
     return sorted(found, key=lambda row: -row[1])
@@ -163,20 +164,20 @@ def report(measured, committed, build, name=COMMITTED.name):
              f"{tests} tests; {len(found) or 'none'} over {NOTICED:.0f} s and twice the figure in "
              f"ci/{name}"]
     if (factor := slowness(measured, committed)) > 1:
-        lines.append(f"  the limit is {factor:.2f} times that, since the median test takes so much "
-                     "longer here")
+        lines.append(f"  twice the figure is multiplied by {factor:.2f}, because the median test "
+                     "takes longer here")
     for (kind, entry), seconds, figure in found[:SHOWN]:
         lines.append(f"  {kind} {entry}: {seconds:.1f} s, was {figure:.1f} s")
     if len(found) > SHOWN:
         lines.append(f"  and {len(found) - SHOWN} more: see {build}/seconds.csv")
     if found:
-        lines.append(f"  remedy: make it faster, or `ci/seconds.py --build {build} --accept` and "
-                     "say in the commit why")
+        lines.append(f"  remedy: make the step or test faster, or `ci/seconds.py --build {build} "
+                     "--accept` and say in the commit why")
     if new := without_figure(measured, committed):
         (kind, entry), seconds = new[0]
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        lines.append(f"  not judged, since the file lacks it: {kind} {entry}: {seconds:.1f} s"
-                     f"{more}; next: ci/seconds.py --build {build} --accept")
+        lines.append(f"  not judged, because no figure is committed: {kind} {entry}: "
+                     f"{seconds:.1f} s{more}; next: ci/seconds.py --build {build} --accept")
     return lines, bool(found)
 
 

@@ -21,14 +21,14 @@ TESTS = ROOT / "tests" / "compiled"
 PROGRAM = "ci/source_mutants.py"
 EXAMPLES = """\
 examples:
-  ci/source_mutants.py                              all of them
+  ci/source_mutants.py                              all mutants
   ci/source_mutants.py --list
   ci/source_mutants.py --only last_key_dropped --only next_page
   ci/source_mutants.py --plumbline build/host/bin/plumbline --build out/mutants --jobs 2
 
 exit codes: 0 every mutant was caught; 1 one was missed, did not compile or could not be judged, or
 the unchanged source fails; 2 wrong command line, table or sources.
-The build folder is reused, so the unchanged source is compiled only once.
+The build folder is reused, so later calls compile only what changed.
 """
 
 # The CMake variable with the instances to compile, for each provider.
@@ -82,8 +82,8 @@ def mutate(text, mutant):
 
 
 def mirror(source, to, texts):
-    """Mirrors the folder: writes the files of `texts` (path below it: text) and links all
-    others."""
+    """Mirrors the folder `source` in `to`: writes the files of `texts` (relative path: text) and
+    links all others."""
     to.mkdir(parents=True, exist_ok=True)
     inside = {}
     for path, text in texts.items():
@@ -211,7 +211,7 @@ def unchanged(bench, provider, mutants):
         what = "; ".join(f"{case['case']}: {case['verdict']}" for case in outcomes
                          if case["verdict"] == "fail" or case.get("status") != "ok")
         raise NotBuilt(f"the unchanged source of {provider} does not pass (`plumbline run` exits "
-                       f"with {code}): {what or 'no case ran of ' + ', '.join(lacking)}; see "
+                       f"with {code}): {what or 'no case ran in group ' + ', '.join(lacking)}; see "
                        f"{bench.log}")
     return len(outcomes)
 

@@ -17,15 +17,15 @@ if(NOT EXISTS ${launcher} OR ${source} IS_NEWER_THAN ${launcher})
 endif()
 set(PLUMBLINE_SECONDS_LAUNCHER ${launcher} ${PROJECT_BINARY_DIR}/seconds.log)
 
-# Names steps by outputs, not by targets: one target may have many.
+# Names steps by outputs, not by targets, because one target may have many steps.
 foreach(rule COMPILE:<OBJECT> LINK:<TARGET> CUSTOM:<OUTPUT>)
   string(REGEX MATCH "(.*):(.*)" rule ${rule})
   set_property(GLOBAL PROPERTY RULE_LAUNCH_${CMAKE_MATCH_1}
     "${launcher} ${PROJECT_BINARY_DIR}/seconds.log build \"${CMAKE_MATCH_2}\" --")
 endforeach()
 
-# For tests of add_test. plumbline_discover_tests gives the launcher to those of GoogleTest
-# programs.
+# Overrides add_test to put the launcher in front of each command. plumbline_discover_tests does so
+# for GoogleTest programs.
 function(add_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;WORKING_DIRECTORY" "COMMAND")
   list(POP_FRONT ARG_COMMAND program)

@@ -2,8 +2,8 @@
 # Runs a night on Kubernetes: applies ci/fleet/kubernetes.yaml, or FILE, and starts its Jobs one
 # after the other. Needs kubectl and a cluster.
 #   ci/fleet/kubernetes.sh NIGHT [FILE] [-- options of kubectl, such as --namespace]
-#   Exit codes: the night's, from the container of the last Job: 0, 1 a confirmed regression,
-#   5 unconfirmed or ambiguous; 3 if a step failed.
+#   Exit codes: the night's, from the container of the last Job: 0 nothing failed, 1 a failure or
+#   confirmed regression, 5 unconfirmed or ambiguous; 3 if a step failed.
 # Example: ci/fleet/kubernetes.sh 2027-01-31 my-cluster.yaml -- --namespace numerics
 source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
 file="$(dirname "${BASH_SOURCE[0]}")/kubernetes.yaml"
@@ -21,16 +21,16 @@ case "${1:---}" in
 esac
 [[ "${1:---}" == -- ]] || refuse_surplus "$1"
 [[ -f "$file" ]] ||
-  end_with 2 "$file is not a file; remedy: name a copy of ci/fleet/kubernetes.yaml, or leave it out"
+  end_with 2 "$file is not a file; remedy: name a copy of ci/fleet/kubernetes.yaml, or omit FILE"
 options=("${@:2}")
 command -v kubectl >/dev/null ||
   end_with 3 "there is no kubectl on the PATH;" \
-    "remedy: install it and let it know your cluster (kubectl config get-contexts)"
+    "remedy: install it, and configure your cluster (kubectl config get-contexts)"
 kubectl() {
   command kubectl "${options[@]}" "$@" ||
     end_with 3 "kubectl ${*:1:2} failed, for the reason above;" \
-      "remedy: see that the cluster answers (kubectl ${options[*]:+${options[*]} }cluster-info)" \
-      "and that $file fits it; Jobs that have started go on: kubectl get jobs"
+      "remedy: check that the cluster answers (kubectl ${options[*]:+${options[*]} }cluster-info)" \
+      "and accepts $file; started Jobs continue: kubectl get jobs"
 }
 
 kubectl delete job --ignore-not-found plumbline-shards plumbline-merge plumbline-confirm \
@@ -39,7 +39,7 @@ kubectl create configmap plumbline-night --from-literal=NIGHTS=/nights \
   --from-literal="NIGHT=$night" --dry-run=client --output yaml | kubectl apply --filename -
 kubectl apply --filename "$file"
 
-# Waits until the Job is complete or has failed. Retries six times if the cluster does not respond.
+# Waits until the Job is complete or has failed. Exits with 3 after six failed requests.
 ends() {
   local job="$1" state unanswered=0
   while true; do

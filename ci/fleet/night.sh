@@ -14,8 +14,8 @@
 #   --night ID        names the night (default: the name of DIR)
 #   --plumbline FILE  the program (default: plumbline on the PATH)
 # Exit codes: `shard`, `merge` and `confirm` end with 0 if the next step can run, whatever they
-# found; `settle` ends with the night's: 0, 1 a confirmed regression, 5 unconfirmed or ambiguous.
-# Other codes (2, 3, 4) are plumbline's, and the night stops.
+# found; `settle` ends with the night's: 0 nothing failed, 1 a failure or confirmed regression,
+# 5 unconfirmed or ambiguous. Codes 2, 3 and 4 mean the same as plumbline's and stop the night.
 # Example: ci/fleet/night.sh --directory night-1 --history history.db shard 3 20 cases/nightly.toml
 source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
 
@@ -56,8 +56,8 @@ fi
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-# Copy the history of earlier steps here, and move this step's result in place atomically. A closed
-# database has no -wal file.
+# fetch_history copies the history to $work: one file, because a closed database has no -wal file.
+# hand_over replaces a shared file atomically.
 fetch_history() { [[ ! -s "$history" ]] || cp "$history" "$work/history.db"; }
 hand_over() {  # FILE TO
   cp "$1" "$2.new.$$"

@@ -1,12 +1,12 @@
 # Sourced by ci/gpu.sh: the order and limits of the steps, how they are started, watched and cut
 # off, and the results written after each.
 
-# The limit of a step in seconds under a deadline of 560, and the time that must be left to start
+# Each step's limit in seconds if the deadline is 560 s, and the seconds that must be left to start
 # it. Limits grow in proportion to a longer deadline.
 declare -A heading=() limit=() least=()
 step_keys=()
 declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"; }
-# Loads every Python provider, whose packages may be imported for the first time.
+# The limit of `facts` allows for the first import of every Python provider's packages.
 declare_step facts 90 3 "GPU facts, and one worker under the default limits"
 declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
 declare_step record 30 3 "Recordings: 1,000 results of each tensor-core instruction"
@@ -15,7 +15,7 @@ declare_step reference 40 5 "GPU reference against the CPU's"
 declare_step pr_cuda 90 10 "cases/pr.toml on cuda:0"
 declare_step pr_emulated 200 10 "cases/pr.toml on the emulator of the GPU's architecture"
 declare_step bits 30 2 "The same bits on GPU and emulator"
-declare_step compiled 90 10 "Kernels of others, compiled from their source, on cuda:0"
+declare_step compiled 90 10 "Third-party kernels, compiled from source, on cuda:0"
 declare_step compiled_emulated 150 10 "The same kernels on the emulator of the GPU's architecture"
 declare_step compiled_bits 30 2 "Third-party kernels: the same bits on GPU and emulator"
 declare_step findings 40 5 "Third-party kernels: cases wrong on the emulator, run on cuda:0"
@@ -23,15 +23,15 @@ declare_step compiled_stories 90 15 "Stories S1, S2, S4 and S5 at full size on t
 declare_step real 150 30 "Real kernels: cases/foreign.toml on cuda:0"
 declare_step stories 140 30 "Stories S1 to S5 at full size on real kernels"
 declare_step s4 60 15 "Story S4 at its own size, timed (cases/gpu.toml)"
-declare_step speed 60 10 "Speed: kernels as shares of bandwidth and matrix peak"
+declare_step speed 60 10 "Speed: kernels' shares of peak bandwidth and of the matrix peak"
 declare_step tests 240 15 "Tests with label gpu"
 declare_step memcheck 300 30 "compute-sanitizer memcheck"
 declare_step racecheck 300 30 "compute-sanitizer racecheck"
 declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
 left_out_by_quick=" compiled_stories stories memcheck racecheck nightly "
 
-# Seconds before the deadline at which running steps are ended: half for the steps, half to write
-# results.
+# Seconds before the deadline at which running steps are ended: half for the steps to end, half to
+# write results.
 reserve=8
 patience=4                   # seconds between SIGTERM and SIGKILL of a step
 failures_limit=$((8 << 20))  # bytes of failing tensors in the archive
@@ -59,8 +59,8 @@ say() { echo "$*" >>"$work/$current.note"; }  # called by a step; the text goes 
 
 # ---- Earlier results ----
 
-# Unpacks the results of an earlier call from --out. Results of another GPU, commit or --quick are
-# kept under a name of their own.
+# Unpacks the results of an earlier call from --out. Results for another GPU, commit or --quick
+# setting are kept under a name of their own.
 take_up_earlier_results() {
   local key fields kept
   results="$work/results"
@@ -76,7 +76,7 @@ take_up_earlier_results() {
       rm -f "$out/log.txt"
       rm -rf "$results"
       mkdir "$results"
-      echo "earlier results are of another GPU, commit or --quick: kept as $kept"
+      echo "earlier results are for another GPU, commit or --quick setting: kept as $kept"
     fi
   fi
   echo "$fingerprint" >"$results/of"
@@ -117,7 +117,7 @@ start() {
   left=$(($(seconds_left) - reserve))
   if ((left < least[$key])); then
     result[$key]="not run"
-    note[$key]="$((left > 0 ? left : 0)) s are left before the deadline, it needs ${least[$key]}"
+    note[$key]="$((left > 0 ? left : 0)) s are left before the deadline; needs ${least[$key]} s"
     echo "== ${heading[$key]}"$'\n'"   not run: ${note[$key]}"
     return 0
   fi
@@ -223,7 +223,7 @@ keep_runs() {
   if "$build/bin/plumbline" merge "$results/gpu.db" "$results/$1.db" >>"$out/log.txt" 2>&1; then
     rm -f "$results/$1".db "$results/$1".db-*
   else
-    echo "   its runs could not join the others: they are $1.db in results.tar.gz (see log.txt)"
+    echo "   $1's runs could not be merged into gpu.db: see log.txt, and $1.db in results.tar.gz"
   fi
 }
 
@@ -353,7 +353,7 @@ finish_results() {
   if [[ -n "$history" && -e "$results/gpu.db" ]]; then
     mkdir -p "$(dirname "$history")"
     if ! "$build/bin/plumbline" merge "$history" "$results/gpu.db"; then
-      echo "ci/gpu.sh: $history was not extended; its runs are gpu.db in $out/results.tar.gz" >&2
+      echo "ci/gpu.sh: $history was not extended; new runs are gpu.db in $out/results.tar.gz" >&2
       code=3
     fi
   fi

@@ -124,8 +124,9 @@ Evidence = Tuple[str, str, str]  # kind, name in the build, file or ""
 
 def evidence(build: pathlib.Path, targets: Sequence[str],
              carried: Sequence[str] = ()) -> List[Evidence]:
-    """Returns the evidence of `targets`, which are built, and of the shared libraries `carried`
-    with them. Links come first, because their files are distributed. Raises NotBuilt."""
+    """Returns the evidence of `targets` and of `carried`, shared libraries distributed with them.
+    Links come first, because their files are distributed. Raises NotBuilt if a target is not
+    built."""
     build = build.resolve()
     found: List[Evidence] = []
     objects: List[str] = []
@@ -174,8 +175,8 @@ def linked(build: pathlib.Path, targets: Sequence[str], carried: Sequence[str] =
 
 
 def problems(result: Linked, kind: str, with_cuda: Optional[bool] = None) -> List[str]:
-    """Returns the errors to fix in libraries.toml. `kind` is "wheel", "bundle", or "" for a part,
-    which may lack entries."""
+    """Returns the errors to fix in libraries.toml. `kind` is "wheel", "bundle", or "" for targets
+    that need not link every entry."""
     lines = [f"{word} is in no entry" for word in result.unclaimed]
     required = {"", kind} | ({"cuda"} if with_cuda else set())
     if kind:

@@ -51,7 +51,7 @@ step() {
   tail -n 30 "$log/$name.txt" >&2
   case "$name" in
     tools) echo "ci/wheel/dependencies.sh: pip cannot install ci/wheel/requirements.txt;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2; exit 3 ;;
+      "remedy: connect to a network, or set PIP_INDEX_URL to an index of yours" >&2; exit 3 ;;
     sources) echo "ci/wheel/dependencies.sh: deb.debian.org does not give Debian's source" \
       "packages; remedy: a network" >&2; exit 3 ;;
   esac

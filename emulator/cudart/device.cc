@@ -21,7 +21,7 @@ tl::unexpected<Failure> fail(Error code, std::string text) {
 }
 
 // Saves the text next to the compiled kernels, for messages that name its lines. Returns the path,
-// or `name` without a cache folder.
+// or `name` if there is no cache folder.
 std::string keep_text(const std::string& name, const std::string& text) {
   const auto folder = ptx::cache_folder({});
   if (!folder) return name;
@@ -35,8 +35,8 @@ std::string keep_text(const std::string& name, const std::string& text) {
   return path.string();
 }
 
-// Returns the folder of kernels that were compiled with their provider, relative to this library:
-// emulated/12/libcudart.so.12, emulated/compiled.
+// Returns the folder of kernels that were compiled when their provider was built:
+// emulated/compiled for the library emulated/12/libcudart.so.12.
 std::filesystem::path prebuilt_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&prebuilt_folder), &info) == 0) return {};

@@ -31,8 +31,8 @@ Error allocate(void** pointer, std::size_t bytes) {
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* const fresh = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
   if (fresh == nullptr)
-    return report(memory_allocation, fmt::format("no {} bytes of memory on the host", bytes));
-  // On a device it is undefined. NaN in every format exposes reads before the first write.
+    return report(memory_allocation, fmt::format("cannot allocate {} bytes on the host", bytes));
+  // On a device, new memory has undefined contents. NaN in every format exposes premature reads.
   std::memset(fresh, 0xff, bytes);
   {
     const std::lock_guard lock(blocks().mutex);
@@ -48,7 +48,8 @@ Error release(void* pointer) {
   {
     const std::lock_guard lock(blocks().mutex);
     if (blocks().bytes.erase(pointer) == 0)
-      return report(invalid_value, fmt::format("{} was not allocated here", pointer));
+      return report(invalid_value,
+                    fmt::format("{} was not allocated by this CUDA library", pointer));
   }
   Device::instance().allocations().remove(pointer);
   std::free(pointer);
@@ -77,8 +78,8 @@ Error copy_symbol(const void* host, std::size_t offset, std::size_t bytes, void*
   if (!found) return report(found.error());
   const auto [begin, size] = *found;
   if (offset > size || bytes > size - offset)
-    return report(invalid_value, fmt::format("bytes {} to {} of a variable of {} bytes", offset,
-                                             offset + bytes, size));
+    return report(invalid_value, fmt::format("cannot copy bytes {} to {} of a variable of {} bytes",
+                                             offset, offset + bytes, size));
   return out != nullptr ? copy(out, begin + offset, bytes) : copy(begin + offset, in, bytes);
 }
 

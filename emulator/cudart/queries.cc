@@ -83,11 +83,11 @@ const char* plumbline_cudart_configure(const plumbline_cudart_settings* asked) {
   const auto arch = plumbline::emulator::parse_arch(
       std::string_view(asked->arch, strnlen(asked->arch, sizeof asked->arch)));
   if (asked->struct_size < sizeof *asked)
-    return "struct_size is smaller than this library's header";
+    return "struct_size is smaller than in this library's header";
   static const std::string not_emulated =
       fmt::format("arch is not emulated: {} are", plumbline::emulator::names_of_emulated);
   if (!arch) return not_emulated.c_str();
-  if (asked->schedule > PLUMBLINE_CUDART_RANDOM) return "schedule is 0, 1 or 2";
+  if (asked->schedule > PLUMBLINE_CUDART_RANDOM) return "schedule must be 0, 1 or 2";
   Settings settings;
   settings.launch.arch = *arch;
   settings.launch.schedule = static_cast<plumbline::emulator::Schedule>(asked->schedule);

@@ -1,5 +1,5 @@
 // Functions of CUDA's run-time that are not emulated: the names in cuda_runtime_api.h of CUDA 12.6
-// and 13.0 that this folder does not define. A program links; calls return an error.
+// and 13.0 that this folder does not define. Programs that call them link; calls return an error.
 #pragma once
 
 // clang-format off

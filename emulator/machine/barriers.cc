@@ -37,7 +37,8 @@ Lane* Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   } else if (barriers() == BarrierMatch::place && !same_location(where, barrier_where_)) {
     barrier_diverged_ = true;
   }
-  if (!block_barrier_is_complete()) return next_while_blocked(lane);  // for ever if they diverged
+  // If the threads arrived at different barriers, this wait never ends.
+  if (!block_barrier_is_complete()) return next_while_blocked(lane);
   release_block_barrier();
   return next_by_schedule(lane);
 }

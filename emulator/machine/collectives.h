@@ -1,10 +1,10 @@
 // The collectives as our own kernels call them, inlined down to the switch between threads.
 //
 // Each lane puts its part into the exchange of its warp and arrives; the last one to arrive does
-// the work for all. No called function returns after a switch: the processor would mispredict it,
-// because it pairs each return with the latest call. Operands also stay in registers until they are
-// put into the exchange. Together this makes prefill_mma take 0.35 of its former processor time
-// (docs/decisions/emulator.md).
+// the work for all. No called function returns after a switch: the processor would mispredict the
+// return, because it pairs each return with the latest call. Operands also stay in registers until
+// they are put into the exchange. Together this makes prefill_mma take 0.35 of its former processor
+// time (docs/decisions/emulator.md).
 //
 // Calls that a fault may change, and calls that CUDA does not define, go to the functions of
 // thread.h. Translated kernels (emulator/ptx) inline their own collectives, which use arrive().

@@ -58,7 +58,7 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
   if (switching == Switching::assembly) {
     // The stack as a switch leaves it: the address to resume at, and above it the return address of
-    // `entry` (none), so that rsp + 8 is then a multiple of 16.
+    // `entry`, which is null. When `entry` starts, rsp + 8 is a multiple of 16, as the ABI demands.
     auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes() - stagger_);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);

@@ -40,8 +40,8 @@ class Stack {
   std::size_t mapped_bytes_;
 };
 
-// A target of a switch: a fiber with its own stack, or (default-constructed, while it is suspended)
-// the OS thread itself.
+// A target of a switch: a fiber with its own stack or, if default-constructed, the OS thread itself
+// while it is suspended.
 class Fiber {
  public:
   Fiber() = default;
@@ -68,8 +68,8 @@ class Fiber {
   static void entered();
   // Suspends this fiber, which is running, and resumes `to`. With `last`, this fiber will never be
   // resumed. Inlined completely, because the processor mispredicts every return after a switch. A
-  // version with calls took 2.6 times as long per switch. Boost.Context 1.74, which calls, took 2.2
-  // times as long per switch, and 1.16 to 1.24 times as long for our kernels.
+  // version with calls took 2.6 times as long per switch. Boost.Context 1.74, which uses calls,
+  // took 2.2 times as long per switch, and 1.16 to 1.24 times as long for our kernels.
   __attribute__((always_inline)) void switch_to(Fiber& to, Switching switching, bool last = false) {
     before_switch(to, last);
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY

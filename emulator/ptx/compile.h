@@ -33,7 +33,7 @@ tl::expected<void, std::string> compile_ahead(const Module&, std::string_view en
                                               const std::string& name, const Options&,
                                               const std::filesystem::path& into);
 
-// Returns the folder that `cache` stands for; created if missing.
+// Returns the folder of CompileOptions::cache or its default. Creates the folder if it is missing.
 tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptions&);
 
 // Returns the complete C++ source: translated/machine.h, numbers.h and thread.h as one text, then

@@ -11,7 +11,8 @@
 namespace plumbline::ptx {
 namespace {
 
-// Returns true for name.f32 and name.ftz.f32, with `may_saturate` also .sat: no explicit rounding.
+// Returns true for name.f32 and name.ftz.f32, which state no rounding. With `may_saturate`, also
+// returns true if they have .sat.
 bool is_plain(const Statement& s, bool may_saturate) {
   for (std::size_t i = 1; i + 1 < s.parts.size(); ++i)
     if (s.parts[i] != "ftz" && !(may_saturate && s.parts[i] == "sat")) return false;

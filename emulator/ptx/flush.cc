@@ -1,4 +1,4 @@
-// Checks each instruction's types.
+// Checks if each instruction computes the same bits in the processor's flush mode.
 #include "emulator/ptx/flush.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns true if the conversion gives the same bits when the processor flushes. Conversions with
-// .ftz flush in software; the others are exact or not affected.
+// Returns true if the conversion gives the same bits in the processor's flush mode. With .ftz it
+// flushes in software. Without .ftz, the accepted conversions are exact or not affected.
 bool conversion_is_alike(const Statement& s) {
   const std::string_view from = s.parts.back(), to = s.parts[s.parts.size() - 2];
   if (from == "f64" || to == "f64" || from == "bf16") return false;
@@ -27,7 +27,7 @@ bool conversion_is_alike(const Statement& s) {
   return has(s.parts, "ftz") || !(has(s.parts, "rmi") || has(s.parts, "rpi"));
 }
 
-// Returns true if the statement computes the same bits when the processor flushes.
+// Returns true if the statement computes the same bits in the processor's flush mode.
 bool is_alike(const Statement& s) {
   // Instructions that move bits or that the emulator computes with integers.
   static constexpr std::array<std::string_view, 14> moves{

@@ -75,7 +75,7 @@ class Parser {
   std::size_t at_ = 0;
   int line_ = 1;
   std::uint64_t bytes_ = 0;  // of all variables so far
-  // In LLVM's inline assembly: how many .loc are still to be kept.
+  // Number of .loc directives still to keep; nullopt outside LLVM's inline assembly.
   std::optional<int> inline_locations_;
 };
 
@@ -379,7 +379,7 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     of.file = static_cast<int>(number());
     of.source_line = static_cast<int>(number());
     skip_line();  // column, and where it was inlined
-    // LLVM counts each line of inline assembly as a source line, although all belong to one.
+    // LLVM gives each line of inline assembly its own source line, although all stem from one.
     if (inline_locations_ && (*inline_locations_)-- <= 0) return;
     to.push_back(std::move(of));
     return;

@@ -1,4 +1,4 @@
-// The emulator implements the machine of translated kernels.
+// Implements Machine, the functions that translated kernels call, with the emulator.
 #include "emulator/ptx/run.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,8 @@ struct Running {
 };
 
 // The allocation that each access instruction used last, in launch `number`. The blocks on one OS
-// thread share the list, because one emulated thread executes most of the instructions only once.
+// thread share the list. A list for each emulated thread would hardly be reused, because a thread
+// executes most of these instructions only once.
 struct Sites {
   std::uint64_t number = 0;
   std::vector<Range> met;
@@ -193,12 +194,12 @@ std::string Allocations::describe(std::uint64_t address) const {
     const std::uint64_t bytes = before->second - before->first;
     // The address is nearer to the start of this allocation than to that of the next one.
     if (next == ends_.end() || address - before->first < next->first - address) {
-      return fmt::format("at byte {} of an allocation of {}", address - before->first, bytes);
+      return fmt::format("at byte {} of an allocation of {} bytes", address - before->first, bytes);
     }
   }
   if (next == ends_.end())
     return fmt::format("at {:#x}, which is not allocated", address & address_bits);
-  return fmt::format("{} bytes before an allocation of {}", next->first - address,
+  return fmt::format("{} bytes before an allocation of {} bytes", next->first - address,
                      next->second - next->first);
 }
 

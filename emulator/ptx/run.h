@@ -24,7 +24,7 @@ class Allocations {
   // Returns the current ranges in ascending order. A launch checks accesses against this copy,
   // without a lock.
   [[nodiscard]] std::vector<Range> ranges() const;
-  // Describes an address that no allocation contains: "at byte 4256 of an allocation of 4096".
+  // Describes an address in no allocation: "at byte 4256 of an allocation of 4096 bytes".
   [[nodiscard]] std::string describe(std::uint64_t address) const;
 
  private:

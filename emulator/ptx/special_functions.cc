@@ -1,5 +1,5 @@
 // The interpolation, and each function's treatment of sign and exponent. Fixed-point positions come
-// from envytools' nvhw/sfu.c; for sqrt and tanh they were derived from results.
+// from envytools' nvhw/sfu.c, those of sqrt and tanh from results of an H200.
 #include "emulator/ptx/special_functions.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ const auto cross_products = []() noexcept {  // too many steps for clang's const
   for (unsigned low = 0; low < 128; ++low) {
     for (unsigned high = 0; high < 128; ++high) {
       unsigned sum = 0;
-      // Bit i + 2 of l times bit j + 1 of h if i + j >= 6, in units of 2^6.
+      // Adds bit i + 2 of l times bit j + 1 of h if i + j >= 6, in units of 2^9.
       for (unsigned i = 0; i < 7; ++i) {
         if ((low >> i & 1U) != 0) sum += high >> (6 - i);
       }
@@ -72,14 +72,14 @@ std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t lo
          (std::int64_t{slice.curve} * square(low_for_square) << Curve);
 }
 
-// Returns the position in [1, 4) of a number over a power of 4. The lowest bit of the exponent
-// selects one half of the table, 64 slices each.
+// Returns the place in the table of a number divided by a power of 4, which is then in [1, 4). The
+// lowest bit of the exponent selects a half of the table. Each half has 64 slices.
 std::uint32_t table_position(const Parts& p) {
   return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
 }
 
-// Returns x in units of 2^-25 of a turn, without whole turns. ptxas multiplies by 1 / (2 pi) in
-// fp32, rounded toward zero, before the unit.
+// Returns x in units of 2^-25 of a turn, without whole turns. The code of ptxas first multiplies x
+// by 1 / (2 pi) in fp32, rounded toward zero.
 std::uint32_t turns(const Parts& p) {
   std::uint64_t product = std::uint64_t{p.significand} * 0xa2f983U;  // times 2^(exponent - 49)
   const int dropped = 64 - 24 - std::countl_zero(product);

@@ -70,8 +70,8 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   });
   assert(row != table.end());
   FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
-  // The lower bound of E comes from the newest parameters of Khattak and Mikaitis. An H200 has the
-  // same for bf16; fp8 inputs cannot reach one (tests/emulator, Fp8NeverReachesExponentFloor).
+  // min_exponent comes from the newest parameters of Khattak and Mikaitis. An H200 has the same
+  // bound for bf16; fp8 inputs cannot reach it (tests/emulator, Fp8NeverReachesExponentFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
     sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;
@@ -82,7 +82,8 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   return {sum, row->through_f16, row->evidence};
 }
 
-// Recordings of V100. Its floor for fp16 results is Khattak and Mikaitis's; fp32 results have none.
+// From recordings of V100. min_exponent of fp16 results is Khattak and Mikaitis's; fp32 results
+// have none.
 FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
   if (accumulator == MmaAccumulator::f16) return {4, 23, Conversion::f16_to_nearest_even, -19};
   return {4, 23, Conversion::f32_toward_zero};

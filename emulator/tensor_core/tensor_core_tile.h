@@ -10,8 +10,8 @@
 
 namespace plumbline::emulator::vectors {
 
-// The parameters that determine the computation of an element of D. A slot is one k, in the order
-// of the steps.
+// The parameters that determine the computation of an element of D. A slot is one index k of the
+// sum over K, numbered in the order of the steps.
 struct Form {
   MmaFormat format;
   MmaAccumulator accumulator;
@@ -23,7 +23,7 @@ struct Form {
     return format == MmaFormat::f16 || format == MmaFormat::bf16;
   }
   constexpr int elements() const { return elements_per_register(format); }
-  constexpr int halves() const { return slots / (4 * elements()); }  // halves of K, in registers
+  constexpr int halves() const { return slots / (4 * elements()); }  // a lane's registers along K
   constexpr int row_words() const { return 8 * halves(); }  // from one row of A to the next
   constexpr int words() const { return 64 * halves(); }     // words of A
   constexpr int min_exponent() const {
@@ -67,7 +67,7 @@ struct Tile {
 };
 
 // The operands for 16-bit elements. a_exponent[g][i] holds slots 8 i to 8 i + 7 of rows g and g +
-// 8, b_exponent a slot's 8 columns twice.
+// 8. b_exponent[slot] holds the slot's 8 columns twice.
 template <Form form>
 requires(form.is_sixteen_bit()) struct Tile<form> {
   alignas(32) float a_value[form.elements() * form.words()];

@@ -176,7 +176,7 @@ class RowMath {
     step([&](float s) { return s * softcap; });
   }
 
-  // Bias and biased logits are fp32. PyTorch, whose bias is a mask, rounds both to `dtype_`.
+  // Bias and biased logits are fp32. SDPA, whose bias is its mask, rounds both to `dtype_`.
   void add_bias(Order order) {
     Values bias(p_.size());
     const std::int64_t diagonal =

@@ -1,5 +1,5 @@
-// Acceptance rules of other projects for attention kernels, applied to the same outputs.
-// docs/audit.md lists their sources.
+// Acceptance rules of other projects for attention kernels, applied to the outputs that an audit
+// judges. docs/audit.md lists their sources.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Runs the planned kernels, judges each output, and applies every other project's rule to it.
+// Runs the planned kernels, judges each output, and applies other projects' acceptance rules to it.
 #include "harness/audit/trials.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace plumbline {
 namespace {
 
-// Applies the rules of other projects to the outputs of one problem. Their baselines are computed
-// with the first output.
+// Applies the rules of other projects to the outputs of one problem. The results that the rules
+// compare with are computed once, at the first output.
 class ProblemRules {
  public:
   std::array<RuleResult, rule_count> apply(const Measurement& measurement) {
@@ -48,8 +48,8 @@ class ProblemRules {
     const RowSelection& rows = measurement.reference->selection;
     const InputCopy copy(geometry);
     math_ = framework_math(geometry, copy.view(), rows);
-    // Other projects know no declared roundings: their golden output follows from the inputs as
-    // given.
+    // Other projects do not model a kernel's roundings, so their golden output follows from the
+    // inputs as given.
     golden_ = compute_reference(geometry, copy.view(), strict_spec(geometry.problem()), rows).o;
   }
 
@@ -70,7 +70,7 @@ constexpr std::array fault_names{
     FaultName{&Faults::empty_rows, "empty_rows"},
 };
 
-// out_of_range and inexact are left out: they only report that there is an error.
+// out_of_range and inexact are left out, because they count wrong values of any cause.
 std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
   if (outcome.status != Status::ok) return std::string(name(outcome.status));
   for (const auto& [count, fault] : fault_names) {

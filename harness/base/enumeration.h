@@ -1,11 +1,11 @@
 // Enumerations with values and names that follow from the definition.
 //
 // For an enum class whose values count from 0 without a gap:
-//   name(Law::peaky)      "peaky"; "unknown" for a value outside of it, which a third-party
-//                         provider may pass. Ends with a NUL.
+//   name(Law::peaky)      "peaky"; "unknown" for a value without an enumerator, which a
+//                         third-party provider may pass. Ends with a NUL.
 //   parse<Law>("peaky")   Law::peaky; nullopt for any other text
 //   all<Law>()            every value, in order
-// An enumeration whose words differ from its enumerators states them next to its definition:
+// If the names differ from the enumerators, they are listed next to the enumeration's definition:
 //   template <>
 //   inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", …};
 #pragma once
@@ -32,8 +32,8 @@ constexpr std::string_view last_word(std::string_view text) {
 }
 
 // Compilers show an enumerator's name only in the signature of a function instantiated with it: "…
-// [with auto value = plumbline::Law::peaky]", and "… plumbline::Law(12)]" or "(plumbline::Law)12]"
-// for a value without one.
+// [with auto value = plumbline::Law::peaky]". A value without an enumerator gives
+// "… plumbline::Law(12)]" or "(plumbline::Law)12]".
 template <auto value>
 constexpr auto spelling() {
   constexpr std::string_view word = last_word(__PRETTY_FUNCTION__);

@@ -1,4 +1,4 @@
-// Matches patterns of * and ? without recursion, and checks if some text matches two of them.
+// Matches patterns of * and ? without recursion, and checks if one text can match two patterns.
 #include "harness/base/glob.h"
 
 #include <cstddef>

@@ -30,11 +30,11 @@ std::vector<std::string_view> texts_of(const Table& table, TextOf text_of) {
 // Returns true for names of groups, suites and diffs: letters, digits, '_' and '-', at least one.
 bool is_plain_name(std::string_view text);
 
-// Returns the number of insertions, deletions, replacements and swaps of neighbours that turn `a`
-// into `b`.
+// Returns the number of insertions, deletions, replacements and swaps of adjacent characters that
+// turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 // Returns the known word that `word` probably means: the nearest within an edit distance of 2 or a
-// third of its letters, whichever is larger.
+// third of the length of `word`, whichever is larger.
 std::optional<std::string_view> nearest_word(std::string_view word,
                                              std::span<const std::string_view> known);
 // Returns "did you mean X?", or "known are A, B, C" if no word is near.

@@ -33,8 +33,8 @@ struct Amplification {
   bool significant = false;
 };
 
-// Returns kappa of one row; 0 if no key is visible, infinity if the output is 0 and the change is
-// not.
+// Returns kappa of one row; 0 if no key is visible, infinity if only the denominator, rms_j(o_ij),
+// is 0.
 double softmax_amplification(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, RowId row);
 

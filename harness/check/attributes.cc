@@ -52,7 +52,7 @@ class Reader {
     stated.spec = text("spec");
     read_numbers(stated);
     if (stated.mask == Mask::none && stated.causal)
-      add("causal", "contradicts mask = none", "state one of them");
+      add("causal", "contradicts mask = none", "state only one of the two");
     find_near_misses();
     return stated;
   }
@@ -118,7 +118,7 @@ class Reader {
     Problem problem;
     const std::string both = value.find(',') == std::string::npos ? value + ",-1" : value;
     if (const auto message = set_field(problem, "window", both)) {
-      return add("window", *message, "left,right in keys, -1 = unlimited: 127,0");
+      return add("window", *message, "left,right in keys, for example 127,0; -1 = unlimited");
     }
     stated.window_left = problem.window_left;
     stated.window_right = problem.window_right;
@@ -170,8 +170,8 @@ const std::map<std::string, std::string>& attribute_names() {
   static const std::map<std::string, std::string> names{
       {"layout",
        "padded_bshd (bshd), padded_bhsd (bhsd), ragged, paged_nhd or paged_hnd: order of the "
-       "dimensions; found from the tensors where only "
-       "one fits"},
+       "dimensions; inferred from the tensors if only "
+       "one layout fits"},
       {"mask",
        "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right "
        "(FlashAttention, FlashInfer); causal = the attribute causal"},
@@ -182,15 +182,15 @@ const std::map<std::string, std::string>& attribute_names() {
       {"scale", "factor of q.k; default 1/sqrt(head dim)"},
       {"lse_base", "e (default) or 2: base of the logarithm in lse"},
       {"lse_layout",
-       "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed where both "
+       "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed if both "
        "fit"},
       {"padding", "right (default) or left: the padded end of a padded layout"},
       {"padded_rows",
        "zeros or attended: what padded query rows must hold; anything (default): not checked"},
-      {"page_size", "tokens in a page; only needed where both paged layouts fit"},
+      {"page_size", "tokens in a page; only needed if both paged layouts fit"},
       {"scale_block", "tokens that share an fp8 scale; only needed if a block has more than one"},
       {"dtype",
-       "fp32, fp16 or bf16: what the kernel computed in, where q, k, v and out differ in dtype or "
+       "fp32, fp16 or bf16: what the kernel computed in, if q, k, v and out differ in dtype or "
        "were saved as F32 or F64 (NumPy has no bf16)"},
       {"softcap", "c: scaled logits become c tanh(logit / c); default 0 = none"},
       {"spec",

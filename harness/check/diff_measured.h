@@ -28,7 +28,7 @@ struct MeasuredSide {
 // undecided: anything else.
 //
 // Each side's own fp64 result is subtracted first. The two results differ only if a side's spec
-// rounds the pre-scaled Q or the inputs, so this difference is declared as well. `limit` is the
+// rounds the pre-scaled Q or the inputs, so the specs declare this difference. `limit` is the
 // larger peak limit of the two sides (6.5; 8 if S is rounded), because one sigma may be negligible
 // next to the other. `inputs` are side a's.
 DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b,

@@ -96,8 +96,8 @@ class DumpMaker : public DumpParts {
     return dtypes.size() > 1;
   }
 
-  // Autocast rounds wider inputs to its dtype, and its output has that dtype. So an output of 16
-  // bits gives the computed dtype. Without one, inputs of several dtypes are promoted to fp32.
+  // Autocast rounds wider inputs to its dtype, and its output has that dtype. So a 16-bit output
+  // has the kernel's dtype. Otherwise, inputs of several dtypes are promoted to fp32.
   DType computed_dtype() const {
     if (stated_.dtype) return *stated_.dtype;
     const DType of_q = *float_dtype(q_->dtype),
@@ -107,7 +107,7 @@ class DumpMaker : public DumpParts {
   }
 
   // Returns true if inputs were saved in another dtype and the kernel rounds them to 16 bits. The
-  // inputs then have several dtypes, or the output has the computed one.
+  // inputs then have several dtypes, or the output has the kernel's dtype.
   bool rounds_inputs() const {
     if (size_in_bytes(problem_.dtype) != 2) return false;
     return are_mixed() || (out_ != nullptr && *float_dtype(out_->dtype) == problem_.dtype);
@@ -120,11 +120,11 @@ class DumpMaker : public DumpParts {
     }
     return add(fmt::format("attribute dtype: {} is wider than q, which is {}",
                            plumbline::name(problem_.dtype), q_->dtype),
-               "leave it out");
+               "leave the attribute out");
   }
 
-  // The output may stay in fp32 or be narrowed. If it was saved in a wider dtype along with q, it
-  // may hold numbers that the kernel wrote in the narrow one.
+  // A kernel may write fp32 or a narrower dtype. If q and the output were saved in one wider dtype,
+  // an output that fits the kernel's dtype counts as written in that dtype.
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
     const DType out = *float_dtype(out_->dtype);
@@ -337,9 +337,9 @@ class DumpMaker : public DumpParts {
     if (stated_.causal && problem_.mask == Mask::none) {
       if (layout_.seqlens_q != layout_.seqlens_kv) {
         return add(
-            "attribute causal: where queries and keys differ in number, causal has two meanings",
+            "attribute causal: if queries and keys differ in number, causal has two meanings",
             "state mask = causal_top_left (query i sees keys j <= i: PyTorch is_causal) or "
-            "causal_bottom_right (the last query sees all: "
+            "causal_bottom_right (the last query sees all keys: "
             "FlashAttention, FlashInfer)");
       }
       problem_.mask = Mask::causal_bottom_right;

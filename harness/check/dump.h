@@ -65,8 +65,8 @@ inline constexpr PerRowOutput<std::vector<std::byte> Dump::*> dump_rows{
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated);
 
-// Reads a safetensors file. Its metadata are attributes, but `stated` overrides them. Metadata of
-// other names are ignored.
+// Reads a safetensors file. Its metadata are attributes, but `stated` overrides them. A name that
+// nearly matches an attribute is an error; other unknown names are ignored.
 Result<Dump> read_dump(const std::filesystem::path& path, const Attributes& stated = {});
 
 // Returns the names that make_dump knows, with one sentence each, for --help and error messages.

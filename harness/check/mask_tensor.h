@@ -28,7 +28,7 @@ namespace plumbline {
 class MaskTensor {
  public:
   bool key_padding = false;  // one row holds for all rows of a sample
-  std::int64_t heads = 1;    // heads_q, or 1 if all heads have the same
+  std::int64_t heads = 1;    // heads_q, or 1 if all heads share one mask
   std::int64_t rows = 0;     // rows of `visible`: seq_q, or 1 if key_padding
   // [heads, batch, rows], each from the first visible key to the last
   std::vector<KeyRange> visible;
@@ -54,8 +54,8 @@ std::optional<MaskTensor> read_mask(const std::string& name, const TensorData& t
                                     const Problem& problem, TensorSet& tensors);
 
 // The valid keys of each sample that a mask of key padding implies, for problems that state none;
-// nullopt if it implies none. A mask of queries and keys implies none. Its rows that see keys have
-// a result, even if no row sees the key of the same index.
+// nullopt if it implies none. A mask of queries and keys implies none, because each row that sees a
+// key has a result, even if the key of the same index is hidden from all rows.
 struct ImpliedLengths {
   std::vector<std::int32_t> lengths;  // [batch]
   Padding padding = Padding::right;

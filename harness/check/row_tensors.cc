@@ -22,8 +22,8 @@ Shape full_shape(Shape shape, const Problem& problem, const Sizes& sizes) {
   return shape;
 }
 
-// Returns true if the heads come first. If both orders fit, or neither, adds an error and returns
-// nullopt.
+// Returns true if the heads come first. If neither order fits, or both fit and `stated` is empty,
+// adds an error and returns nullopt.
 std::optional<bool> find_order(std::string_view name, const Shape& given, std::string_view words,
                                const Problem& problem, const Sizes& sizes,
                                std::optional<bool> stated, TensorSet& tensors) {
@@ -40,8 +40,8 @@ std::optional<bool> find_order(std::string_view name, const Shape& given, std::s
   if (heads_first ? first : last) return heads_first;
   tensors.add(fmt::format("tensor {} {} is neither [{}, {}, {}] nor [{}, {}, {}]", name,
                           shape_text(given), b, rows, h, b, h, rows),
-              fmt::format("one {} for each query row and head; cut off padding that the kernel "
-                          "appended",
+              fmt::format("write one {} for each query row and head; cut off padding that the "
+                          "kernel appended",
                           words));
   return std::nullopt;
 }

@@ -111,7 +111,7 @@ void TensorSet::check_sizes() {
           "write it as F32, F16, BF16 or an integer dtype");
     } else if (!fits_64_bits || bytes != tensor.bytes ||
                (tensor.data == nullptr && tensor.bytes > 0)) {
-      add(fmt::format("tensor {}: shape {} of {} does not make its {} bytes", name,
+      add(fmt::format("tensor {}: shape {} of {} does not match its {} bytes", name,
                       shape_text(tensor.shape), tensor.dtype, tensor.bytes),
           "write it contiguous and row major");
     }
@@ -160,7 +160,7 @@ std::optional<std::vector<std::int64_t>> TensorSet::integers(const std::string& 
   if (tensor == nullptr) return std::nullopt;
   if (tensor->dtype != "I32" && tensor->dtype != "I64") {
     add(fmt::format("tensor {} has dtype {}", name, tensor->dtype),
-        "lengths, offsets and page numbers are I32 or I64");
+        "write lengths, offsets and page numbers as I32 or I64");
     return std::nullopt;
   }
   if (rank != 0 && tensor->shape.size() != rank) {
@@ -196,7 +196,7 @@ std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
                     decode_at(*from, tensor.data, unfit),
                     rounds ? "beyond the largest" : "which is no", plumbline::name(dtype)),
         rounds ? "state the dtype that the kernel computed in: dtype = fp32, fp16 or bf16"
-               : "state the dtype that the kernel saw, and save what it saw");
+               : "state the dtype that the kernel saw, and save the values that it saw");
     return std::nullopt;
   }
   std::vector<std::byte> bytes(count * size_in_bytes(dtype));

@@ -35,7 +35,7 @@ class TensorSet {
   enum class Narrowing { exact, rounds };
   std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
                                                DType dtype, Narrowing narrowing = Narrowing::exact);
-  // Returns true if all elements of a tensor of floats are numbers of `dtype`.
+  // Returns true if `dtype` holds all elements of a tensor of floats exactly.
   static bool fits(const TensorData& tensor, DType dtype);
 
   void add(std::string message, std::string remedy);

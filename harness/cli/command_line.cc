@@ -62,7 +62,7 @@ Program& program_of(CLI::App& app) {
 }
 
 Error unknown_word(const CLI::App& command, const std::string& word) {
-  std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  std::string help = fmt::format("`{} --help` lists commands and options", full_name(command));
   if (const std::string& other = program_of(command).remedy_of_unknown_words; !other.empty())
     help += "; for other commands and options: " + other;
   if (word.starts_with("-")) {
@@ -106,7 +106,7 @@ std::optional<Error> missing_argument(const CLI::App& command) {
   return Error{
       "", 0,
       fmt::format("{}: {} is missing: {}", full_name(command), name, option.get_description()),
-      fmt::format("{}`{} --help` says what it takes",
+      fmt::format("{}`{} --help` describes its arguments",
                   example.empty() ? "" : fmt::format("for example `{}`; ", example),
                   full_name(command))};
 }
@@ -123,13 +123,13 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
     }
   }
   if (!errors.empty()) return errors;
-  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  const std::string help = fmt::format("`{} --help` lists the commands", full_name(command));
   if (lacks_command) return {{"", 0, fmt::format("{}: name a command", full_name(command)), help}};
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     if (auto missing = missing_argument(command)) return {std::move(*missing)};
   }
   return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
-           fmt::format("`{} --help` says what it takes", full_name(command))}};
+           fmt::format("`{} --help` describes its arguments", full_name(command))}};
 }
 
 std::string set_of(const Words& words) { return fmt::format("{{{}}}", fmt::join(words, ",")); }
@@ -272,7 +272,7 @@ Result<bool> Command::give(const SettingValue& setting) const {
   } catch (const CLI::ParseError& error) {
     Error said = setting.at;
     said.message = error.what();
-    said.remedy = fmt::format("`{} --help` says what {} takes", full_name(*app_), setting.option);
+    said.remedy = fmt::format("`{} --help` describes {}", full_name(*app_), setting.option);
     return fail(said);
   }
   program_of(*app_).set_by_setting.insert(option);
@@ -309,7 +309,7 @@ Result<std::string> CommandLine::parse(int argc, const char* const* argv) const 
   } catch (const CLI::Success& success) {
     std::ostringstream text;
     app_->exit(success, text);
-    // --version and the flags that print paths must not be wrapped
+    // the output of --version and of flags that print paths must not be wrapped
     const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&success) == nullptr;
     return is_help ? wrapped_help(text.str(), 80) : text.str();
   } catch (const CLI::ParseError& error) {

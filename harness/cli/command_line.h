@@ -102,9 +102,9 @@ class Command {
   std::optional<std::string> given(const std::string& option) const;
   // Returns true if the command line itself gave the option.
   bool is_typed(const std::string& option) const;
-  // Gives the option its values, unless the command line gave it or an option that overrides it.
-  // Returns true if it did, otherwise false, also if the command has no such option. Errors: values
-  // that the option does not accept.
+  // Gives the option the setting's values, unless the command line has this option or one that
+  // overrides the setting. Returns true if the option got them, false also if the command has no
+  // such option. Errors: values that the option does not accept.
   Result<bool> give(const SettingValue& setting) const;
 
   std::string name() const;  // "plumbline baseline accept"

@@ -48,7 +48,7 @@ std::string shortened(const std::string& text) {
   std::string kept;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines.size() > max_message_lines && i == 2) {
-      kept += fmt::format("\n  … ({} lines)", lines.size() - max_message_lines);
+      kept += fmt::format("\n  … ({} lines omitted)", lines.size() - max_message_lines);
       i = lines.size() - (max_message_lines - 2);
     }
     if (i > 0) kept += "\n";
@@ -64,7 +64,7 @@ std::string shortened(const std::string& text) {
   return kept.substr(0, head) + " … " + kept.substr(tail);
 }
 
-// Returns the columns of a text: the bytes that begin a UTF-8 character.
+// Returns the width of a text in columns: the number of bytes that begin a UTF-8 character.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -108,7 +108,7 @@ std::string wrapped_lines(const std::string& text, int width) {
   return result;
 }
 
-// Returns the lines that a text takes on a terminal of 80 columns.
+// Returns the number of lines of a text on a terminal of 80 columns.
 std::size_t height(const std::string& text) {
   std::size_t lines = 0;
   for (const std::string_view line : split(text, '\n'))
@@ -137,7 +137,7 @@ std::string error_text(const Errors& errors, int width) {
   std::string text;
   std::size_t lines = 0, said = 0;
   for (; said < list.size(); ++said) {
-    // A remedy that the next error shares is printed once, after the last of them.
+    // A remedy that consecutive errors share is printed once, after the last of these errors.
     const bool shared =
         said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
     const std::string next = wrapped_lines(text_of(list[said], !shared), width);

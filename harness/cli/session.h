@@ -73,9 +73,9 @@ struct CaseOptions {
   void add_to(Command command);
   void add_seed_to(Command command);
   // Reads the suites and parses tier, shard and seed. --device must name devices that these
-  // providers can run on; kernels that accept the devices move there.
+  // providers can run on; the cases of kernels that accept the devices run there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
-  // Reads the suites before the providers are known. `unknown_devices` is left to the caller.
+  // Reads the suites before the providers are known; the caller must call unknown_devices().
   Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});
 };
 
@@ -109,8 +109,8 @@ struct DatabaseOption {
 Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels,
                                bool timed);
 
-// Describes a new run on this machine. `reproduce` starts the commands that repeat a case; it is
-// stored, so that a later `show` prints commands that work.
+// Describes a new run on this machine. `reproduce` is the beginning of commands that repeat a case;
+// it is stored, so that a later `show` prints commands that work.
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
 // Returns the options that another process needs to measure a case in the same way.

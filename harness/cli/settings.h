@@ -15,7 +15,7 @@ inline constexpr const char* settings_file_name = "plumbline.toml";
 
 // --config and --no-config, which every command accepts.
 struct SettingsOptions {
-  std::filesystem::path file;  // "": PLUMBLINE_CONFIG, otherwise the nearest one from here upwards
+  std::filesystem::path file;  // "": PLUMBLINE_CONFIG, otherwise the nearest plumbline.toml upwards
   bool none = false;           // reads no file; the environment still counts
   void add_to(Command program);
 };

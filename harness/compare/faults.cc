@@ -1,4 +1,5 @@
-// Scans an output for unwritten elements, NaN, impossible values and wrong padding or empty rows.
+// Scans an output for unwritten elements, NaN and impossible values. Checks padded rows and rows
+// without visible keys.
 #include "harness/compare/faults.h"
 
 #include <fmt/format.h>
@@ -121,8 +122,8 @@ class FaultFinder {
     return output == RowOutput::lse ? is_lse_of_empty_row(head, value) : value == -HUGE_VAL;
   }
 
-  // Accepts -infinity, or the logit of a sink that the LSE includes, up to fp32 rounding of a
-  // logarithm and rounding to the LSE's dtype.
+  // Accepts -infinity or, if the LSE includes a sink, the sink's logit. The logit may be off by the
+  // fp32 rounding of a logarithm and the rounding to the LSE's dtype.
   bool is_lse_of_empty_row(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);
@@ -134,8 +135,8 @@ class FaultFinder {
     return natural == expected || std::abs(natural - expected) <= slack;
   }
 
-  // Returns how far rounded weights and sums may leave a sample's range of values, relative to its
-  // largest magnitude.
+  // Returns how far rounded weights and sums may put an output outside the range of a sample's V,
+  // relative to the largest |v| of a column.
   double relative_slack(std::int64_t b) const {
     constexpr double u32 = 0x1p-24;
     const auto& spec = *in_.spec;
@@ -181,8 +182,8 @@ class FaultFinder {
     const auto at =
         static_cast<std::size_t>(b * problem_.heads_kv * problem_.head_dim_vo) + range_of(h, j);
     report(faults_.out_of_range, b, h, i, j,
-           fmt::format("{} outside the range [{}, {}] of its values", value,
-                       double{in_.range->lowest[at]}, double{in_.range->highest[at]}));
+           fmt::format("{} outside the range [{}, {}] of V", value, double{in_.range->lowest[at]},
+                       double{in_.range->highest[at]}));
   }
 
   void padded_rows(std::int64_t b) {
@@ -223,9 +224,9 @@ class FaultFinder {
     return in_range(h, j, value);
   }
 
-  // Returns true if inputs with an exact result must give it: an output equals its fp64 value if
-  // the output dtype can hold that. This needs a largest P of 1 or 1 / n, and no rounding after the
-  // products.
+  // Returns true if a kernel of this spec must compute the rows of row_is_exact() without error: an
+  // output equals its fp64 value if the output dtype can hold that value. The spec must have a
+  // largest P of 1 or 1 / n, and no rounding between the products and the output.
   bool exact_is_exact() const {
     const RoundingSpec& spec = *in_.spec;
     return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
@@ -259,7 +260,7 @@ class FaultFinder {
   Faults faults_;
   std::vector<double> got_;
   std::vector<double> least_, most_;  // range of the current sample, [H, D]
-  double merge_slack_ = 0;            // how far a merge's weights may sum beyond 1
+  double merge_slack_ = 0;            // by how much the sum of a merge's weights may exceed 1
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sums an output's errors against the reference: maxima, rms, LSE, suite scores, worst element.
+// Computes statistics of an output's errors: maxima, rms, LSE, suite scores, worst element.
 #include "harness/compare/statistics.h"
 
 #include <fmt/format.h>

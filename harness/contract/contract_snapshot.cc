@@ -12,7 +12,7 @@ namespace plumbline {
 namespace {
 
 std::string policy_text(const std::optional<PaddingPolicy>& policy) {
-  return policy ? std::string(name(*policy)) : "as the kernel says";
+  return policy ? std::string(name(*policy)) : "as the kernel declares";
 }
 
 std::vector<std::string> looser_spec(const std::string& now, const std::string& before) {

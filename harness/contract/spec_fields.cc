@@ -70,7 +70,7 @@ Complaint set(spec_kind::Format, DType& field, std::string_view text, const Cont
   return std::nullopt;
 }
 
-// The value is held in fp32 anyway (S, the pre-scaled Q), so rounding it to fp32 does nothing.
+// S, the pre-scaled Q and the like are in fp32 before this rounding, so fp32 means no rounding.
 Complaint set(spec_kind::Step, DType& field, std::string_view text, const Context& context) {
   const auto dtype = text == "none" ? DType::none : parse_dtype_word(text, context.problem);
   if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
@@ -78,7 +78,7 @@ Complaint set(spec_kind::Step, DType& field, std::string_view text, const Contex
   return std::nullopt;
 }
 
-// Tensor cores take fp32 inputs as tf32, and do not round inputs of other widths.
+// Tensor cores round fp32 inputs to tf32, and do not round narrower inputs.
 Complaint set(spec_kind::StepOfInputs, DType& field, std::string_view text,
               const Context& context) {
   const bool rounds = text != tensor_core_word || context.problem.dtype == DType::f32;

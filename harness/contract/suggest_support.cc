@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view device_key = "device", square_key = "square", group_key = "group";
-// Fields for which kernels seldom refuse a problem. Kernels do not see the last ones.
+// Fields for which kernels seldom refuse a problem. Kernels do not see those from `fill` on.
 constexpr std::array<std::string_view, 13> seldom{"scale",   "lengths",  "seq_q", "seq_kv", "batch",
                                                   "heads_q", "heads_kv", "fill",  "law",    "v_law",
                                                   "k_scale", "v_scale",  "seed"};
@@ -118,7 +118,8 @@ class KernelRefusals {
     return all;
   }
 
-  // Explains refusals with one reason by one entry, or by several if one would cover what ran.
+  // Explains refusals that share a reason by one entry, or by several if one entry would cover a
+  // problem that ran.
   void explain(std::vector<Example> refusals, SuggestedSupport& into) const {
     while (!refusals.empty()) {
       Conditions conditions = conditions_of(refusals);

@@ -37,7 +37,7 @@ struct SuggestedSupport {
 };
 
 // Suggests entries for each kernel and reason, with the field values that separate the refusals
-// from everything the kernel accepted. If several fields would do, the likelier ones are used.
+// from everything the kernel accepted. If several fields separate them, the likelier cause is used.
 // Reasons that differ only in numbers count as one. No entry covers a problem that ran.
 SuggestedSupport suggest_support(const std::vector<TriedProblem>& asked);
 

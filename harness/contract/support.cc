@@ -92,13 +92,13 @@ class EntryReader {
     if (field == square) {
       if (node.text == "true" || node.text == "false") return std::nullopt;
       return node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text),
-                        "write square = false");
+                        "write square = true or square = false");
     }
     if (field == group) {
       const auto number = parse_integer(node.text);
       if (number && *number >= 1) return std::nullopt;
       return node.error(fmt::format("{}: \"{}\" is not a number of query heads", field, node.text),
-                        "write group = 1 for as many key heads as query heads");
+                        "write the query heads per key head, such as group = 1");
     }
     if (!node.is_scalar()) {
       return node.error(fmt::format("{} is not a value or a list of values", field),

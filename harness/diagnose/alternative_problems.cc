@@ -98,8 +98,8 @@ class AlternativeProblems {
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
-  // Adds changes to a mask that was stated key by key: it is not applied, or that of head 0 or of
-  // sample 0 applies to all.
+  // Adds changes to a mask that was stated key by key: no mask, or the mask of head 0 for all
+  // heads, or that of sample 0 for all samples.
   void add_mask_tensors() {
     Problem problem = problem_;
     problem.mask = Mask::none;

@@ -46,7 +46,8 @@ class Factors {
     return along / squared;
   }
 
-  // Returns true if only rounding remains after each row's factor, or `factor`, is removed.
+  // Returns true if only rounding remains after `factor` is removed from all rows; nullopt: each
+  // row's own factor.
   bool explains(std::optional<double> factor) const {
     double squared = 0;
     for (const auto& [r, row] : rows_) {
@@ -173,8 +174,8 @@ std::string outputs_text(double factor, bool has_lse) {
   const double ratio = std::max(factor, 1 / factor);
   const std::string_view cause =
       has_lse
-          ? "the last division, a rescale, or numbers that are cut off instead of rounded; not the "
-            "LSE"
+          ? "the last division, a rescale, or numbers that are cut off instead of rounded; the "
+            "LSE is not affected"
           : "the softmax denominator, a rescale, or numbers that are cut off instead of rounded";
   return fmt::format("the outputs are {} too {}: {}", by(ratio), factor > 1 ? "large" : "small",
                      cause);

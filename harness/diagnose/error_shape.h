@@ -13,20 +13,20 @@ std::string truncation(const FailingOutput& failing);
 // Returns "the output is rounded to bf16 before it is stored in fp32" if it holds only numbers of a
 // narrower dtype and this rounding explains its error; otherwise "".
 std::string narrowed(const FailingOutput& failing);
-// Returns "the LSE is rounded to bf16 before it is stored" if only the LSE fails, holds only such
-// numbers, and this rounding explains its error; otherwise "".
+// Returns "the LSE is rounded to bf16 before it is stored" if only the LSE fails, all LSEs are
+// numbers of a 16-bit dtype, and this rounding explains their errors; otherwise "".
 std::string narrowed_lse(const FailingOutput& failing);
 // Returns true if outputs are within their limits and LSEs are not.
 bool only_lse_fails(const FailingOutput& failing);
-// Returns "the softmax denominator is too small, by up to 12 %: …" if a factor per row leaves only
-// rounding and the LSE agrees. Returns "the outputs are 0.2 % too small: …" if one factor for all
-// rows leaves only rounding. Otherwise "".
+// Returns "the softmax denominator is too small, by up to 12 %: …" if a factor per row explains the
+// error up to rounding and the LSEs agree. Returns "the outputs are 0.2 % too small: …" if one
+// factor for all rows explains the error up to rounding. Otherwise "".
 std::string wrong_factor(const FailingOutput& failing);
 // Returns the sentence about the denominator if most wrong LSEs are off in one direction and the
 // outputs in the other, or if the LSEs agree with each row's factor; otherwise "".
 std::string denominator_by_lse(const FailingOutput& failing);
-// Returns the likeliest of these sentences for an error that is located in the denominator and that
-// no factor explains completely.
+// Returns the sentence of denominator_by_lse(), otherwise the one about the outputs, for an error
+// that is located in the denominator and that no factor explains completely.
 std::string nearest_factor(const FailingOutput& failing);
 // Returns "head 2 of sample 0 is wrong, the others are right" or "heads 1, 3 of 4 are wrong, the
 // others are right"; "" if all heads are wrong or it is unclear which are right.

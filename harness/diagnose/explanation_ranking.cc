@@ -12,17 +12,17 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t max_rows = 16;  // with the largest errors, and as many spread evenly
+constexpr std::size_t max_rows = 16;  // rows of the largest errors, and as many spread evenly
 constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
 constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
-// Lower limits for (e / sigma)^2 of the rows under a spec: for the mean over rows, and for the
-// median relative to it. If the kernel rounds as the spec says, each row has a little less than 1.
-// A row in which one key has all the weight has chi^2 with one degree of freedom, whose median is
-// 0.45 of its mean.
+// Lower limits for the rows' mean (e / sigma)^2 under a spec: for its mean over the rows, and for
+// its median over them as a share of that mean. If the kernel rounds as the spec says, it is a
+// little less than 1 in each row. If one key has all of a row's weight, it is distributed as chi^2
+// with one degree of freedom, whose median is 0.45 of its mean.
 constexpr double min_mean = 0.25, min_median_share = 0.3;
 const double thousand_to_one = std::log(1000.0);
-// A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer says which
-// explanation is likelier, so it is capped.
+// A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer shows which
+// explanation is likelier, so |z| is capped.
 double lse_penalty(double z) { return std::min(z * z, 144.0) / 2; }
 
 }  // namespace

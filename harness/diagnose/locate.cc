@@ -16,9 +16,9 @@ namespace {
 constexpr double cost_limit = 2e8;  // multiply-adds spent on a diagnosis
 // share of the squared error above which a head or column is named
 constexpr double concentrated = 0.9;
-// A scale or denominator that explains less of the squared error than this gives way to a dimension
-// that separates right from wrong. If a row holds the result of other keys or of another row, any
-// direction along the output explains about half of its squared error.
+// A scale or denominator that explains a smaller share of the squared error is named only if no
+// dimension separates right from wrong. If a row holds the result of other keys or of another row,
+// any direction along the output explains about half of its squared error.
 constexpr double explains = 0.75;
 // A dropped or repeated key must explain at least this share of the squared error beyond rounding,
 // in the rows that read it. The share is below 1, because one factor does not fit all rows. Without
@@ -26,7 +26,7 @@ constexpr double explains = 0.75;
 constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
 constexpr double false_location_share = 1e-3;
-constexpr std::size_t variance_rows = 16;  // from which rho is estimated (locate.h)
+constexpr std::size_t variance_rows = 16;  // rows that rho is estimated from (locate.h)
 // mean of (e / sigma)^2 over a head, row or column
 constexpr double right_below = 4, wrong_above = 25;
 
@@ -114,8 +114,10 @@ class Locator {
           "reach {:.1f}",
           hypotheses(), std::abs(best.z), by_chance);
     }
-    return fmt::format("the best of {} hypotheses, a {}, explains {:.0f} % of the squared error",
-                       hypotheses(), name(best.kind), 100 * share);
+    return fmt::format(
+        "the best of {} hypotheses, a {}, explains only {:.0f} % of the squared "
+        "error beyond rounding",
+        hypotheses(), name(best.kind), 100 * share);
   }
 
   bool is_about(const RowId& id) const {
@@ -238,8 +240,8 @@ class Locator {
     fit.add(ed, dd, r);
   }
 
-  // Fits a key that must not be seen. If the kernel saw it, the row would move along p' (v - o),
-  // where p' is its weight among the visible keys.
+  // Fits a key that must not be seen. If the kernel saw it, the row would move by p' (v - o), where
+  // p' is the weight that the key would then have.
   void fit_outside(std::size_t r, std::int32_t kv, const RowDetail& detail, std::int64_t key,
                    const float* z, const std::vector<double>& inverse_sigma, Fit& fit) {
     const RowId& id = in_.reference->selection.rows[r];

@@ -95,7 +95,7 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
   add("the spec judged by", "", [](RoundingSpec&) {});
   ranking.add("the spec judged by", "", judged);
   constexpr Accumulator fp16_accumulator{DType::f16, false, 24, 1};
-  const std::string in_fp16 = "P V is accumulated in fp16, or O is rounded to it between tiles";
+  const std::string in_fp16 = "P V is accumulated in fp16, or O is rounded to fp16 between tiles";
   add("P V", in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
   add("P V", in_fp16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::f16; });
   add("O between tiles", "O is rounded to bf16 between tiles",

@@ -13,8 +13,8 @@ namespace {
 // its own.
 constexpr double lenient = 2;
 
-// Returns the standard deviation of a logit s that is rounded to `dtype`. It may be rounded the
-// other way if its fp32 error, about 16 * 2^-24 |s|, moves it across a tie.
+// Returns the standard deviation that ties give to a logit rounded to `dtype`. An fp32 error of
+// about 16 * 2^-24 max(|logit|, 1) may move the logit across a tie, to the next number.
 double tie_of(double logit, DType dtype) {
   if (dtype == DType::none) return 0;
   const double spacing = ulp(logit, dtype),

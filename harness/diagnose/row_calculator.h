@@ -1,6 +1,6 @@
 // Computes single rows of a failing output in fp64 with one thing changed: a head, the address of a
-// key, a scale, a sink, how a logit is made or how P is rounded. Text for reports; no verdict
-// depends on it.
+// key, a scale, a sink, how a logit is made or how P is rounded. The results serve only the text of
+// reports; no verdict depends on them.
 #pragma once
 
 #include <functional>
@@ -60,8 +60,8 @@ class RowCalculator {
 
   // Returns the row's result under a variation, computed from Q as stored.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
-  // Returns how far the output is from `answer`, in sigmas of the stated row. They are enlarged if
-  // `answer` is larger.
+  // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of
+  // `answer` exceeds that of the stated row, the sigmas grow in proportion.
   RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;
   // Returns true if the misfit may be rounding, as far as a single row can tell.
   bool fits(const RowMisfit& misfit) const;

@@ -50,7 +50,8 @@ struct OtherHead {
 
 enum class Reads { both, only_k, only_v };
 
-// Returns the key head that explains the rows of each head in `wrong`; empty if one has none.
+// Returns for each query head in `wrong` the key head that explains its rows. Returns an empty list
+// if a query head has none.
 std::vector<OtherHead> heads_read(const RowCalculator& rows, const Problem& problem,
                                   const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
                                   Reads reads) {
@@ -125,7 +126,7 @@ std::string other_key_heads(const FailingOutput& failing) {
 
 std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
-  // Scales of tokens vary within a row. Such an error shows up as a key in locate().
+  // Scales of tokens vary within a row. If one of them is wrong, locate() finds its key.
   if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
   const RowCalculator rows(failing);
   const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);

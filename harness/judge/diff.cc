@@ -1,4 +1,5 @@
-// Judges if the declared roundings of two cases explain their difference.
+// Judges if the declared roundings of two cases explain their difference, or if their bits are
+// equal.
 #include <fmt/format.h>
 
 #include "harness/judge/judge.h"
@@ -22,14 +23,14 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
   if (builder.measure("difference", diff.max_sigma, limit)) {
     builder.note(diff.max_abs == 0
                      ? "the two are equal in every element"
-                     : fmt::format("rounding: what both declare explains the difference: at most "
-                                   "{:.3g} of its standard deviations, {:.3g} are legal; {}",
+                     : fmt::format("rounding: the declared roundings explain the difference: at "
+                                   "most {:.3g} of its standard deviations, {:.3g} are legal; {}",
                                    diff.max_sigma, limit, largest_relative(diff)));
   } else {
     builder.find(
         Verdict::fail,
         {FindingKind::difference, diff.max_sigma, limit,
-         fmt::format("what both declare does not explain the difference: {:.4g} of its standard "
+         fmt::format("the declared roundings do not explain the difference: {:.4g} of its standard "
                      "deviations, {:.3g} are "
                      "legal; the largest difference is {:.4g} at {}",
                      diff.max_sigma, limit, diff.max_abs, at(diff.max_abs_element))});
@@ -37,13 +38,13 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
 }
 
 void judge_bitwise(const DiffOutcome& diff, JudgementBuilder& builder) {
-  // Equal bits may be a NaN, which agrees with nothing: max_abs is NaN then.
+  // Equal bits may be those of a NaN, which fails: max_abs is then NaN.
   const bool all_equal =
       diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
   builder.find(Verdict::fail, {FindingKind::bitwise, diff.bit_equal_share, 1,
                                fmt::format("{:.6g} % of the elements have the same bits, and {} of "
-                                           "{} heads have no other bits; the largest difference is "
+                                           "{} heads are entirely equal; the largest difference is "
                                            "{:.4g} ({:.3g} standard deviations)",
                                            100 * diff.bit_equal_share, diff.heads_bit_equal,
                                            diff.heads, diff.max_abs, diff.max_sigma)});

@@ -35,7 +35,7 @@ struct GatedTime {
   int pool = 1;         // nights whose mean was compared
   double level = 0, spread = 0, limit = 0;  // spread: relative, between nights
   double change = 0;     // mean of the pooled nights over the level or the pin, minus 1
-  double deviation = 0;  // `change` in standard deviations of what was compared
+  double deviation = 0;  // `change` over its standard deviation
   bool operator==(const GatedTime&) const = default;
 };
 

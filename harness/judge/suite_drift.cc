@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t min_drift_cases = 30;
 constexpr double drift_chance = 1e-6;
-// A kernel that rounds P twice reaches 1.18 to 1.20. Legal retilings reach 1.0995 (a lagging
-// maximum over tiles of 16 keys: the largest key loses its exact P = 1, in some cases).
-// evidence/judging.md, "Drift", has the distributions on both sides of the two limits.
+// The median ratio is 1.18 to 1.20 for a kernel that rounds P twice, and at most 1.0995 for legal
+// retilings (a lagging maximum over tiles of 16 keys: the largest key loses its exact P = 1, in
+// some cases). evidence/judging.md, "Drift", has the distributions on both sides of the two limits.
 constexpr double median_limit = 1.12;
 // An error that is added everywhere, as by partial results in 16 bits, makes three quarters of the
-// cases worse by this much. Undeclared partials reach 1.09 to 1.36. Legal retilings reach 1.065:
-// their effect depends on the inputs, and many cases hardly change.
+// cases worse by this much: the lower quartile is 1.09 to 1.36. For legal retilings it is at most
+// 1.065, because their effect depends on the inputs, and many cases hardly change.
 constexpr double quartile_limit = 1.08;
 
 // Returns P(at least `successes` of `trials` fair coins). Exact; logarithms keep 2^-trials and the

@@ -21,7 +21,7 @@ enum class Verdict {
   timeout,           // exit 1: the worker did not reply in time
   out_of_memory,     // exit 1: more memory than the worker may have
   error,             // exit 1: reported by the kernel or its worker
-  support_mismatch,  // exit 1: accepted or refused against the support table
+  support_mismatch,  // exit 1: accepted or refused contrary to the support table
   mistrusted,        // exit 1: there is a result, but nothing can be concluded from it
   unexpected_pass,   // exit 1: no failure, although the suite expects one
   ambiguous,         // exit 5: fresh processes disagree about a regression

@@ -136,7 +136,7 @@ class Calls {
     outcome_.description = reply.description;
     outcome_.workspace_bytes = reply.workspace_bytes;
     if (reply.status != Status::ok) return false;
-    // A kernel that declares no LSE is excused. One that only forgets it leaves poison there.
+    // A kernel that returns no LSE is excused. An LSE that is returned but not written is poison.
     if (!reply.lse_returned) request_.lse = -1;
     outcome_.output_digest = output_digest(worker_.arena(), request_);
     seen_ = {outcome_.output_digest};
@@ -223,7 +223,7 @@ class Calls {
 
   OutputView output() const { return view_of(worker_.arena(), request_, 0); }
 
-  // Names what changed in a later call, if the first call has already failed.
+  // Names what changed in a later call, if an earlier call has already failed.
   void explain_change() {
     const Reference& reference = *measurement_.reference;
     const std::string change = cause_of_change(

@@ -127,7 +127,7 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
     restart_worker(kernel, state);
     Measurement again = measure_once(planned, state);
     restart_worker(kernel, state);
-    // A pass here does not clear the case: leftovers of its own first call may have crashed it.
+    // A pass here does not clear the case: leftovers of its first call may have caused the crash.
     const bool passes = again.outcome.status == Status::ok && !again.inputs_changed;
     if (passes && !crashes_alone(planned)) {
       late = find_suspects({measurement.outcome.reason, planned.case_id, {}}, before, state);

@@ -27,7 +27,7 @@ struct RoundResult {
   Status status = Status::error;
   std::string reason;  // empty only if ok
   TimeRound round;     // filled only if ok
-  // Digest of what the last timed call left; filled only if ok.
+  // Digest of the last timed call's output; filled only if ok.
   std::string output_digest;
 };
 
@@ -49,8 +49,8 @@ class Measurer {
   // Measures one more timing round in a fresh worker process. Errors are returned in `status`.
   // Repetitions wait until the sentinel keeps its pace, `pace_ns` (SentinelPace); 0 = unknown.
   RoundResult measure_round(const PlannedCase& planned, double pace_ns = 0);
-  // Call this after the last case. Waits a tenth of a second for what calls left running. Returns
-  // the late crashes that measure_round found, then the ones since each provider's last case.
+  // Call this after the last case. Waits a tenth of a second for work that calls left running.
+  // Returns the late crashes that measure_round found, then those since each provider's last case.
   std::vector<LateCrash> finish();
 
  private:

@@ -18,8 +18,8 @@ class Contracts;
 void copy_identity(const PlannedCase& planned, Outcome& outcome);
 
 // Reuses outcomes among the cases of one problem, in the order in which they are measured. Timed
-// cases, kernels that use tensor cores or do not declare it, devices that are not emulated, and
-// cases under another contract are always measured.
+// cases, kernels that do not declare tensor cores "off", devices that are not emulated, and cases
+// whose contract differs from the first outcome's are always measured.
 class ArchReuse {
  public:
   explicit ArchReuse(const Contracts& contracts) : contracts_(contracts) {}

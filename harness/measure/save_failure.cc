@@ -86,8 +86,8 @@ std::vector<std::byte> without_gaps(const TensorShape& from, const void* data,
   return result;
 }
 
-// A copy of the problem whose tensors are not views. The geometry is read while q, k and v are
-// built.
+// A copy of the problem whose tensors are not views. `geometry` is the first member, because q, k
+// and v are built from it.
 struct PlainInputs {
   PlainInputs(const Geometry& from, const InputView& inputs)
       : geometry(plain(from.problem()), layout_of(from, false)),
@@ -106,8 +106,8 @@ struct PlainInputs {
   }
 };
 
-// The mask as [batch, 1, rows, keys], 1 = visible. Padded layouts count padded rows and keys,
-// others valid ones. Empty if the mask and window attributes suffice.
+// The mask as [batch, 1, rows, keys], 1 = visible. Rows and keys include padding in padded layouts.
+// Empty if the mask and window attributes suffice.
 struct MaskValues {
   explicit MaskValues(const Geometry& geometry) {
     const Problem& problem = geometry.problem();
@@ -247,8 +247,8 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
     return save_failure(directory, outcome, plain.geometry, plain.view(), outputs);
   }
   if (problem.is_merge() && geometry.total_q() != problem.batch) {
-    return fail("a dump cannot state tokens of a merge that have no row",
-                "repeat the case by its id");
+    return fail("a dump cannot describe tokens of a merge that have no row",
+                "run the case again by its id");
   }
   std::error_code error;
   std::filesystem::create_directories(directory, error);

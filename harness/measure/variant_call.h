@@ -12,8 +12,8 @@ namespace plumbline {
 
 enum class PageOrder { shuffled, reversed };
 
-// Returns the problem with other input values, for neighbours. Recorded inputs are dropped: they
-// have no values for rows that were not recorded.
+// Returns the problem with other input values, for rows that match no row of the case. Recorded
+// inputs are dropped, because they have no values for such rows.
 Problem with_other_values(Problem problem);
 StatedLayout stated_as(const Geometry& geometry);
 // Assigns pages of `problem` to the lengths in `stated`.

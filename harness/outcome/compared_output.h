@@ -23,8 +23,8 @@ struct ComparedOutput {
   Location location;
   // a failure's likely cause in one sentence (causes.h); "" if none is known or looked for
   std::string cause;
-  // for a failure: a looser rounding model that would explain all of it, and what it rounds; "" if
-  // none does or none was tried
+  // for a failure: a looser rounding model by which the output would pass, and its roundings; "" if
+  // there is none or none was tried
   std::string looser_rung;
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for the first 4096
   ErrorPicture picture;

@@ -1,4 +1,4 @@
-// Sums a uniform and a normal error for each class of spre / sigma.
+// Adds up the distributions of uniform plus normal errors over the classes of spre / sigma.
 #include "harness/outcome/expected_errors.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int bins = ErrorPicture::bins, classes = ErrorPicture::ratio_classes;
 
-// spre / sigma in the middle of a class, and its square: the share of these roundings in sigma^2.
+// spre / sigma in the middle of a class. Its square is the share of spre^2 in sigma^2.
 double class_deviation(int i) { return (i + 0.5) / classes; }
 double class_share(int i) { return class_deviation(i) * class_deviation(i); }
 
@@ -64,7 +64,7 @@ ErrorBand band_about(const ErrorCurve& expected, std::int64_t columns) {
   // Measured with 100 seeds (evidence/judging.md, "The picture of errors").
   constexpr double same_row_correlation =
       0.01;                             // correlation of two elements of a row in the same bin
-  constexpr double quantile = 3.67;     // normal quantile: 1 / 4,100 on both sides
+  constexpr double quantile = 3.67;     // normal quantile: 1 / 4,100 in both tails together
   constexpr double model_error = 0.01;  // error of the model, as a share of the expected count
   const double together =
       1 + same_row_correlation * static_cast<double>(std::max<std::int64_t>(0, columns - 1));

@@ -15,13 +15,13 @@ using ErrorCurve = std::array<double, ErrorPicture::bins>;  // elements per bin
 // sigma^2. `rest`: standard deviation of the other roundings over the permitted one.
 ErrorCurve expected_errors(const ErrorPicture& picture, double rest = 1);
 
-// Returns the `rest` for which the errors have the root mean square `rms`, from 0 to 1. Most
+// Returns the `rest`, from 0 to 1, for which the errors have the root mean square `rms`. Most
 // kernels stay below 1, because they round less than their spec permits.
 double rest_of(const ErrorPicture& picture, double rms);
 
 // The counts that a bin of a correct kernel may have. A single bin lies outside in one of 4,100
-// cases, so 99 of 100 correct outputs lie within the whole band. Errors of one row share roundings:
-// `columns` elements count for fewer.
+// cases, so 99 of 100 correct outputs lie within the whole band. The `columns` errors of one row
+// share roundings, so they count as fewer independent errors.
 struct ErrorBand {
   ErrorCurve low{}, high{};
 };

@@ -24,10 +24,10 @@ struct InvarianceOutcome {
   std::string reason;
   int calls = 0;          // transformed calls compared with the case's own call
   int calls_refused = 0;  // transformed calls that the kernel refused
-  // elements of out and row outputs that were compared, and that had other bits (NaN included)
+  // compared elements of out and row outputs, and those of them with different bits or NaN
   std::int64_t elements = 0, other_bits = 0;
-  // The difference with the largest share of its limit. `sigmas` counts standard deviations between
-  // two legal results; infinite for NaN.
+  // The difference with the largest share of its limit. `sigmas` is its ratio to the standard
+  // deviation of the difference of two legal results; infinite for NaN.
   std::string statistic;           // "out" or a row output's name; "" if all bits are equal
   ElementId element{0, 0, 0, -1};  // in the case; the column of a row output is column_of()
   double value_a = 0, value_b = 0;

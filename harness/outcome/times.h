@@ -28,7 +28,7 @@ struct TimeRound {
   bool operator==(const TimeRound&) const = default;
 };
 
-// The largest credible Times::physics; above 1, because the peaks are measured as well.
+// The largest credible Times::physics; above 1, because the measured peaks have errors.
 inline constexpr double max_physics = 1.2;
 
 struct Times {

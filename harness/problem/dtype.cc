@@ -47,8 +47,8 @@ const Format& format_of(DType dtype) {
 constexpr double power_of_two(int exponent) {  // for normal doubles
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
-// power_of_two() for all exponents that ldexp supports. ldexp itself takes longer than judging an
-// element.
+// power_of_two() down to subnormal doubles. Only those need ldexp, which takes longer than judging
+// an element.
 double any_power_of_two(int exponent) {
   return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent);
 }
@@ -86,7 +86,7 @@ std::uint8_t encode_fp8(float value, const Format& format) {
 
 float decode_fp8(unsigned code, const Format& format) {
   const unsigned magnitude = code & 0x7F;
-  // For e4m3, this is the first code after the finite numbers: NaN.
+  // e4m3 has no infinity, so its first code after the finite numbers is a NaN.
   const unsigned infinity = format.has_infinity ? 0x7Cu : 0x7Fu;
   float value = std::numeric_limits<float>::quiet_NaN();
   if (magnitude == infinity && format.has_infinity) value = std::numeric_limits<float>::infinity();

@@ -53,7 +53,7 @@ double largest_finite(DType dtype);
 // the spacing below the largest finite number (also at infinity). NaN for NaN.
 double ulp(double value, DType dtype);
 // Rounds to the nearest representable value, ties to even. Overflow gives infinity (e4m3: NaN).
-// Exact for any double. NaN stays NaN; none rounds nothing.
+// Exact for any double. NaN stays NaN; DType::none returns the value unchanged.
 double round_to(double value, DType dtype);
 // Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number.
 double truncate_to(double value, DType dtype);

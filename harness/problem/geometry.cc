@@ -23,7 +23,8 @@ std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) 
   return sums;
 }
 
-// Returns a tensor without gaps. `order` lists its dimensions in memory, outermost first.
+// Returns the shape of a tensor without gaps. `order` lists its dimensions in memory, outermost
+// first.
 TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent,
                    std::initializer_list<int> order) {
   TensorShape shape;

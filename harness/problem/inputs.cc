@@ -145,7 +145,8 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       if (law.v_alternates)
         std::ranges::transform(odd_value.offset, odd_value.offset.begin(), std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
-        if (problem.is_merge() && !geometry.sees(sample, 0, key)) {  // its O keeps the fill
+        // A part without keys has an LSE of -infinity and keeps the fill as O.
+        if (problem.is_merge() && !geometry.sees(sample, 0, key)) {
           const std::vector<float> none(key_values.size(), -std::numeric_limits<float>::infinity());
           k.store(none, geometry.k_offset(sample, key, head));
           continue;

@@ -151,7 +151,7 @@ Message set(Problem& problem, const ProblemField<std::string>& field, std::strin
   return message;
 }
 
-// "NAME" matches any recording of that name, "NAME@DIGEST" only this one.
+// "NAME" matches any recording of that name, "NAME@DIGEST" only the one with this digest.
 bool names_inputs(const Problem& problem, std::string_view value) {
   return problem.inputs == value ||
          (!value.empty() && problem.inputs.starts_with(std::string(value) + "@"));

@@ -1,6 +1,6 @@
 // A problem for a kernel: shapes, dtypes, mask, layout, input distribution, seed. A Problem is a
-// value. Its id is a readable path that parses back to it and leaves out defaults, so a new
-// dimension renames no problem.
+// value. Its id is a readable path that parses back to it and leaves out defaults, so a new field
+// renames no problem.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class Layout : std::uint32_t {
   paged_nhd = 3,
   paged_hnd = 4
 };
-// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit per (sample, query row, key),
-// the same for all heads. With i' = i + len_kv - len_q:
+// The last three masks reach a kernel as PLUMBLINE_MASK_CUSTOM, with one bit per (sample, query
+// row, key), the same for all heads. With i' = i + len_kv - len_q:
 //   prefix_lm       j <= i', or j among the first n keys, with n drawn per sample from [1, len_kv]
 //   block_diagonal  i' and j share one of up to 4 documents, whose ends are drawn per sample;
 //                   no keys if i' < 0
@@ -48,11 +48,12 @@ enum class Padding : std::uint32_t { right = 0, left = 1 };
 //   random      uniform in [1, seq]; at least one sample has the full length
 //   near_full   uniform in [max(1, seq - 20), seq]                      (FlashAttention's "random")
 //   third       uniform in [max(1, seq / 3), seq]                       (FlashAttention's "third")
-//   one_long    sample 0 has the full length, the others [1, max(1, seq / 16)]
-//   with_zero   like random, but the last sample has queries and no keys, and from batch 3 on
-//               sample 1 has neither
-// If seq_q == seq_kv, a sample's query length is its key length. If seq_q == 1, every query length
-// is 1 (decode). Otherwise the query length is drawn independently, in the same way.
+//   one_long    sample 0 has the full length, the others uniform in [1, max(1, seq / 16)]
+//   with_zero   like random, but the last sample has queries and no keys; if batch >= 3, sample 1
+//               has neither
+// If seq_q == seq_kv, a sample's query length is its key length, except in with_zero's last sample.
+// If seq_q == 1, every query length is 1 (decode), except in with_zero's sample 1. Otherwise the
+// query length is drawn independently, in the same way.
 enum class Lengths { full, random, near_full, third, one_long, with_zero };
 
 // Content of padding rows, page tails and unused pages of the inputs. It shows in the output of a
@@ -78,8 +79,8 @@ enum class VLaw { normal, uniform, large_mean, constant, grid, band, tiny_output
 
 // ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap.
 // Slopes of query heads h = 0 .. H-1:
-//   standard  2^(-8 (h + 1) / H); if H is not a power of two: those of the power n below it, then
-//             every other one of 2n (Press et al., ICLR'22)
+//   standard  2^(-8 (h + 1) / H); if H is not a power of two: the slopes of n, the power of two
+//             below H, then every other slope of 2n (Press et al., ICLR'22)
 //   random    0.3 U(0, 1)  (flash-attention's tests)
 enum class Alibi { none, standard, random };
 // An attention sink: one more logit per query head (natural units, no value vector) in the
@@ -94,7 +95,7 @@ enum class Sinks { none, normal, large };
 //   block       like token, for `scale_block` tokens
 enum class KvScales { tensor, head, batch_head, token, block };
 // Memory layout of Q, K and V beyond `layout`:
-//   strided     gaps between rows and between heads of each
+//   strided     gaps between rows and between heads of each tensor
 //   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal
 //               lengths and dimensions
 //   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
@@ -174,7 +175,7 @@ struct Problem {
 
 // Returns one form for all equivalent problems. A kv dtype equal to Q's and an out dtype equal to
 // the default become none. -0 becomes 0. Fields without effect get their defaults: page_size
-// without pages, window_right under a causal mask, kv_scales without fp8 and scale_block unless
+// without pages, window_right under a causal mask, kv_scales without fp8, and scale_block unless
 // kv_scales is block.
 Problem canonical(const Problem& problem);
 
@@ -185,7 +186,8 @@ Problem canonical(const Problem& problem);
 // lengths, padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks,
 // kv_scales, scale_block, view, merge, lse, seed. Problems with the same canonical form have the
 // same id, and parsing returns that form.
-// Parsing reads no file of recorded inputs, so that ids can be read without it; validate() does.
+// Parsing does not read the file of recorded inputs, so ids can be parsed without that file.
+// validate() reads it.
 // Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are escaped, as in %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);

@@ -20,7 +20,7 @@ struct FieldTraits {
   std::string_view segment = {};  // its key in an id; "" if the dtype or the shape states it
   FieldRole role = FieldRole::feature;
   std::string_view simplest = {};  // value after reduction; "" = that of Problem{}
-  bool written = true;             // fields_to_set() uses this key, not another with its members
+  bool written = true;             // false: fields_to_set() uses the pair's key, or its members'
 };
 
 // A member of Problem, whose default is that of Problem{}.

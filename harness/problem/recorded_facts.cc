@@ -137,15 +137,15 @@ class FactsReader {
     return lengths;
   }
 
-  // Refuses parts of the recorded call that no problem of a suite has. Otherwise kernels would
-  // silently compute something else than the model did.
+  // Refuses parts of the recorded call that suites do not read from a recording. Otherwise kernels
+  // would silently compute something else than the model did.
   void refuse_unsupported_parts() {
     for (const char* part : {"mask", "attn_mask", "attention_mask", "attn_bias", "bias",
                              "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale",
                              "q_descale", "k_descale", "v_descale", "page_table", "block_table"}) {
       if (file_.tensors.count(part) == 0) continue;
       complain(
-          fmt::format("tensor {} is part of the recorded call, and no suite supports it", part),
+          fmt::format("tensor {} is part of the recorded call, but suites do not read it", part),
           "judge the recorded output with `plumbline check`; for a suite leave the tensor out, "
           "and state padding by seqlens_q and seqlens_kv");
     }

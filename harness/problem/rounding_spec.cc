@@ -50,7 +50,7 @@ class Comparison {
   void compare(std::string_view field, spec_kind::Format, DType declared, DType pinned) {
     if (coarser(declared, pinned)) note_coarser(field, declared, pinned);
   }
-  // p_prescale decides the error near zero.
+  // Compares relative errors only; the comparison of p_prescale includes the error near zero.
   void compare(std::string_view field, spec_kind::FormatOfP, DType declared, DType pinned) {
     if (!(roundoff(declared) <= roundoff(pinned))) note_coarser(field, declared, pinned);
   }
@@ -97,7 +97,8 @@ class Comparison {
                            declared == MaximumOfP::one || pinned == MaximumOfP::free ||
                            (declared == MaximumOfP::running && pinned != MaximumOfP::one);
     if (is_subset) return;
-    findings.push_back(fmt::format("{}: {} is not within {}", field, name(declared), name(pinned)));
+    findings.push_back(
+        fmt::format("{}: {} permits maxima that {} does not", field, name(declared), name(pinned)));
   }
 
   void compare(std::string_view field, spec_kind::DenominatorOfRoundedP, bool declared,
@@ -113,7 +114,7 @@ class Comparison {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
     // Rounding to nearest with the 24 bits of fp32 is never worse than truncation to any number of
-    // bits.
+    // bits, which also truncates its result to fp32.
     const int bits_needed = declared.toward_zero
                                 ? pinned.fraction_bits
                                 : std::min(pinned.fraction_bits, fma_accumulator.fraction_bits);

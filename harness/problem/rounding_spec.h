@@ -13,8 +13,8 @@ namespace plumbline {
 
 struct Problem;
 
-// The accumulation of a matrix product: steps of products_per_step terms, each aligned to the
-// largest and kept to fraction_bits.
+// How a matrix product is summed, in steps of products_per_step terms. Each step aligns its terms
+// to the largest and keeps fraction_bits fraction bits.
 struct Accumulator {
   DType dtype = DType::f32;  // f32 or f16
   bool toward_zero = false;
@@ -23,7 +23,7 @@ struct Accumulator {
   bool operator==(const Accumulator&) const = default;
 };
 inline constexpr Accumulator fma_accumulator{DType::f32, false, 24, 1};
-// Ampere to Hopper, 16-bit inputs
+// The strict default for 16-bit inputs, as on Ampere and Ada
 inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};
 // fp8 inputs: Ada's mma.sync; Hopper's wgmma keeps as many bits in steps of 32
 inline constexpr Accumulator fp8_accumulator{DType::f32, true, 13, 16};

@@ -107,8 +107,7 @@ Result<RoundingSpec> parse_spec_text(std::string_view text) {
       errors.push_back({"", 0, fmt::format("\"{}\" is given, {} is expected", part, field), ""});
     } else if (equals == std::string_view::npos ||
                !parse_value(part.substr(equals + 1), of(spec))) {
-      errors.push_back(
-          {"", 0, fmt::format("\"{}\" has no value that {} can have", part, field), ""});
+      errors.push_back({"", 0, fmt::format("\"{}\" has no valid value of {}", part, field), ""});
     }
   });
   if (!errors.empty()) return tl::unexpected(std::move(errors));

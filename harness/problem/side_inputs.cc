@@ -18,7 +18,7 @@ float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t samp
 }
 
 // Draws scales [batch, heads, blocks], and repeats a scale that samples or heads share. The query
-// heads of a key head share theirs, unless tokens have their own.
+// heads of a key head share a scale, unless scales are per token or block of tokens.
 std::vector<float> draw_scales(const Problem& problem, Stream stream, std::int64_t heads,
                                std::int64_t seq) {
   const bool per_sample = problem.kv_scales >= KvScales::batch_head,

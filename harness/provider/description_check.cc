@@ -98,7 +98,7 @@ std::string name_fault(std::string_view name) {
                       is_utf8(name);
   if (usable) return "";
   return fmt::format(
-      "is \"{}\": a name is UTF-8 without control bytes and '/', and does not begin with device=",
+      "is \"{}\": a name is UTF-8 without control bytes or '/', and does not begin with device=",
       shown(std::string(name)));
 }
 

@@ -232,8 +232,8 @@ typedef struct plumbline_tensor {
 //   a padded query row      out follows the padding policy. lse may contain anything, but its bytes
 //                           are compared from run to run.
 //
-// outputs, [output_count], names every output of the call: out, lse, and those of
-// plumbline_provider.kernel_outputs: float32 in the shape of lse, -infinity if a row sees no key.
+// outputs, [output_count], names every output of the call: out, lse, and kernel_outputs of the
+// provider. The latter are float32 in the shape of lse, -infinity in rows that see no key.
 typedef struct plumbline_output {
   uint32_t struct_size;
   uint32_t reserved;
@@ -433,7 +433,7 @@ typedef struct plumbline_device_memory {
 
   // Events mark points of a stream. `elapsed_ns` waits for `end` and returns the nanoseconds
   // between two points of one stream. Times by the device's clock need these four and the five
-  // functions above. l2_bytes of `facts` sets the size of the cache flush; 0: an L2 of 128 MiB.
+  // functions above. l2_bytes of `facts` sets the size of the cache flush; 0 counts as 128 MiB.
   int32_t (*create_event)(const plumbline_device* device, void** out);
   int32_t (*destroy_event)(const plumbline_device* device, void* event);
   int32_t (*record_event)(const plumbline_device* device, void* event, void* stream);

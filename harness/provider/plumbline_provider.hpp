@@ -16,7 +16,7 @@
 //     static Plan prepare(const Kernel&, const plumbline_problem&, const plumbline_tensors&,
 //                         const plumbline_device&, std::uint64_t& workspace_bytes);
 //     static void run(Plan&, const plumbline_tensors&, void* stream);
-//     // `description` is filled in for a host kernel without options.
+//     // `description` comes filled in for a host kernel that rounds only its output.
 //     static void describe(const Plan&, plumbline_description& description);
 //   };
 //   const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version,
@@ -24,10 +24,10 @@
 //     return plumbline::provider::serve<Mine>(abi_version, options);
 //   }
 //
-// Each of these functions may throw. `Refused` carries the status and the reason for plumbline.
-// std::bad_alloc is reported as out of memory, any other exception as an error with its what().
-// plumbline_provider.h says when each is called, and what `run` writes into padded rows and rows
-// that see no key. tests/sample_provider/sample_provider.cpp is a complete provider.
+// refusal(), prepare(), run() and describe() may throw. `Refused` carries the status and the reason
+// for plumbline. std::bad_alloc is reported as out of memory, any other exception as an error with
+// its what(). plumbline_provider.h says when each is called, and what `run` writes into padded rows
+// and rows that see no key. tests/sample_provider/sample_provider.cpp is a complete provider.
 #ifndef PLUMBLINE_PROVIDER_HPP_
 #define PLUMBLINE_PROVIDER_HPP_
 
@@ -131,7 +131,7 @@ inline std::string refuse_other_devices(const plumbline_device& device,
 // ---- Outputs ----
 
 // Returns the tensor of an output that the kernel declares; nullptr if the call does not want it or
-// plumbline is older.
+// plumbline is too old to pass `outputs`.
 inline const plumbline_tensor* find_output(const plumbline_tensors& tensors,
                                            std::string_view name) {
   if (!has_field(tensors, &plumbline_tensors::outputs)) return nullptr;
@@ -144,7 +144,8 @@ inline const plumbline_tensor* find_output(const plumbline_tensors& tensors,
 // ---- Inputs of a planner ----
 
 // Returns a copy of an index array in the memory space of Q, for example
-// &plumbline_tensors::device_cu_seqlens_q; nullptr if plumbline is older or the array is absent.
+// &plumbline_tensors::device_cu_seqlens_q; nullptr if the array is absent, or if plumbline is too
+// old to pass it.
 inline const std::int32_t* device_indices(const plumbline_tensors& tensors,
                                           plumbline_tensor plumbline_tensors::*copy) {
   if (!has_field(tensors, copy) || (tensors.*copy).rank == 0) return nullptr;
@@ -274,7 +275,7 @@ struct Library {
   }
   // nullptr: host memory.
   static const plumbline_device_memory* memory() { return nullptr; }
-  // plumbline_feature bits that refusal() knows, beyond the first release.
+  // plumbline_feature bits. refusal() then also gets problems that need these features.
   static std::uint64_t features() { return 0; }
   // Sets the options from the text after the library's name, and returns an error or "". After an
   // error, every query fails with it. plumbline sends a query before the first case.

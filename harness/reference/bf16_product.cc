@@ -1,4 +1,4 @@
-// Multiplies bf16 matrices in AVX512_BF16 tiles if the CPU has them, otherwise by sgemm.
+// Multiplies bf16 matrices in tiles by AVX512_BF16 if the CPU has it, otherwise by sgemm.
 #include "harness/reference/bf16_product.h"
 
 #include <cblas.h>
@@ -15,11 +15,12 @@ namespace {
 
 using Bf16 = Bf16Matrix::Bf16;
 constexpr std::int64_t avx512_lanes = 16;  // floats in an AVX-512 register
-constexpr std::int64_t max_tile_rows = 8;  // 16 sums in registers
-// 256 values deep, a panel takes 16 KiB and stays in the L1 cache for all rows.
+constexpr std::int64_t max_tile_rows = 8;  // with two registers of sums each
+// 256 rows of a panel of B take 16 KiB and stay in the L1 cache for all rows of A.
 constexpr std::int64_t depth_chunk = 256;
 
-// Multiplies rows of A by a panel of B, over `pairs` pairs of depth. Overwrites `c` or adds to it.
+// Multiplies `rows` rows of A by a panel of B, over 2 `pairs` values of the inner dimension. Adds
+// to `c` if `add`, otherwise overwrites it.
 template <int rows>
 __attribute__((target("avx512f,avx512bf16"))) void multiply_tile(const Bf16* a,
                                                                  std::int64_t a_stride,

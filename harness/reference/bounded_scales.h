@@ -1,5 +1,5 @@
-// The scales of legal error of a block of rows. exact_scales.h has the formulas of one row. Here
-// matrix products and passes in fp32 compute them, and bounds replace what matters little
+// The scales of legal error of a block of rows, computed by matrix products and passes in fp32.
+// exact_scales.h has the formulas of one row. Cheaper bounds replace terms that matter little
 // (evidence/bounded-scales.md).
 #pragma once
 

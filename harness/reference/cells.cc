@@ -1,4 +1,4 @@
-// Groups the keys of a row by their label, by table or by hash, and sums weights over the groups.
+// Groups the keys of a row by label, with a table or a hash, and sums weights over the groups.
 #include "harness/reference/cells.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace plumbline {
 namespace {
 
 // If the labels span less than this many times their count, they serve as group numbers. Clearing
-// tables of all numbers is then cheaper than looking up each label.
+// tables with an entry for each number is then cheaper than looking up each label.
 constexpr std::uint64_t span_per_label = 8;
 
 }  // namespace

@@ -100,24 +100,25 @@ inline std::uint64_t p_cell(double t, const Model& model) {
     return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
   return normal_p_cell(t, 53 - model.p_cell_bits);
 }
-// Returns t if S is rounded first. Keys with equal rounded logits have equal t, so rounding P gives
-// them equal errors.
+// Returns t of a kernel that rounds S first. Keys with equal rounded logits have equal t, so
+// rounding P gives them equal errors.
 inline double t_of_rounded(double s, double m, const Model& model) {
   return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
 }
-// Returns the cell of a logit that is rounded to S's dtype. The logit is truncated to s_cell_bits,
-// not rounded, so that the edges of cells are rounding boundaries.
+// Returns the cell of a logit that the kernel rounds to S's dtype. This function truncates it to
+// s_cell_bits, so that the edges of cells are rounding boundaries.
 inline std::uint64_t s_cell(double s, const Model& model) {
   // + 0.0 puts both zeros into one cell
   return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);
 }
-// Returns the signed eighth of a binade of a softcap's argument, in which an approximate tanh makes
-// one relative error.
+// Returns the cell of a softcap's argument: its sign and its eighth of a binade. An approximate
+// tanh makes one relative error in a cell.
 inline std::uint64_t tanh_cell(double argument) {
   constexpr int dropped = 53 - 4;
   return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
 }
-// Returns the eighth of a binade of s - m, in which a polynomial exp2 makes one relative error.
+// Returns the eighth of [0, 1) that contains frac((s - m) / ln 2). A polynomial exp2 makes one
+// relative error in each.
 inline std::uint64_t exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * std::numbers::log2e;
   const double fraction = binades - std::floor(binades);
@@ -132,7 +133,7 @@ struct CellSums {
 CellSums cell_sums(const Cells& cells, const double* weights);
 
 // Returns the sum of w_a w_b over the pairs of keys that share a cell. `weights`, float or double,
-// is parallel to cells.keys. Floats must have one sign.
+// is parallel to cells.keys. Float weights must all have the same sign.
 template <class Weight>
 double pairs_in_cells(const Cells& cells, const Weight* weights);
 

@@ -10,17 +10,17 @@
 
 namespace plumbline {
 
-// Computes R_j = max - min, zero included, of the prefix sums of p_k v_kj in key order. It bounds
-// every contiguous partial sum (tiles, splits, reverse order). `range` is [R, ld]; only the given
-// rows are written.
+// Computes R_j = max - min, zero included, of the prefix sums of p_k v_kj in key order. R_j bounds
+// every contiguous partial sum (tiles, splits, reverse order). `range` is [R, ld], R rows; only the
+// given rows are written.
 void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
                    std::span<const std::int64_t> rows, Buffer<float>& range);
 
-// The losses of a truncating accumulator: up to q = f R_j per addition, or the whole product. With
-// t_k = min(q, p_k |v_kj|), these are the sums over visible keys of sign(v_kj) t_k and t_k^2. Only
-// the given rows are written. Small keys have t_k < q in some column; small_keys may count a few
-// more. The sums first have t_k = q for all keys. They are kept if small_keys_matter(row) returns
-// false.
+// A truncating accumulator loses at most t_k = min(q, p_k |v_kj|) of a product, with q = f R_j.
+// signed_sum and square_sum are the sums of sign(v_kj) t_k and of t_k^2 over visible keys. Only the
+// given rows are written. Small keys have t_k < q in some column; small_keys may count a few more.
+// The sums are first computed with t_k = q for all keys. If small_keys_matter(row) then returns
+// false, the row keeps these sums.
 struct TruncationSums {
   Buffer<float> signed_sum, square_sum;  // [R, ld]
   std::vector<std::int64_t> small_keys;  // [R]
@@ -39,15 +39,16 @@ struct Shift {
 // Sets the shift to O, with one row for each of `rows`.
 void shift_by_o(const RowBlock& block, std::span<const std::int64_t> rows, Shift& shift);
 
-// Computes coherent_j = sum over cells of (sum_k w_k x_kj)^2 and independent_j = sum over their
-// keys of (w_k x_kj)^2, with x_kj = v_kj - shift_j. Weights are indexed by key. `shift`, `coherent`
-// and `independent` have ld elements. Cells may contain the block's sink_key(), whose v is 0.
+// Computes coherent_j = sum over cells of (sum_k w_k x_kj)^2 and independent_j = sum over all keys
+// of the cells of (w_k x_kj)^2, with x_kj = v_kj - shift_j. Weights are indexed by key. `shift`,
+// `coherent` and `independent` have ld elements. Cells may contain the block's sink_key(), whose v
+// is 0.
 void cell_moments(const Cells& cells, const float* weights, const RowBlock& block,
                   const Shift& shift, float* coherent, float* independent);
 
-// Computes pairs_j, the sum of w_a x_aj w_b x_bj over pairs of keys that share a cell. This is half
-// of what cells add to independent sums. `pairs` is [R, ld], with one row for each of `rows`. The
-// shift is [R, ld] or empty.
+// Computes pairs_j, the sum of w_a x_aj w_b x_bj over pairs of keys that share a cell. In terms of
+// cell_moments, it is (coherent_j - independent_j) / 2. `pairs` is [R, ld], with one row for each
+// of `rows`. The shift is [R, ld] or empty.
 void cell_pairs(const RowBlock& block, std::span<const TiedKeys* const> rows, const Shift& shift,
                 Buffer<float>& pairs);
 

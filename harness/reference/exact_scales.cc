@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// u_P + u sqrt(n) + u_sp + ceil(n/16) u_tile + the error of 1 / l; 2 u_P if P is truncated; toward
-// zero also + ceil(n/L) f_out; if V's scale multiplies the sums also + u32
+// u_P + u sqrt(n) + u_sp + ceil(n/16) u_tile + the error of 1 / l. If P is truncated, u_P counts
+// twice. If sums are truncated, ceil(n/L) f_out is added; if V's scale multiplies them, u32.
 double product_error(const Model& model, std::int64_t n, bool scaled_outside) {
   const double truncation = model.pv.toward_zero ? step_loss(model.pv, n) : 0;
   const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);

@@ -21,7 +21,7 @@ inline constexpr std::int64_t chunk_keys = 64;
 
 // N keys; key 0 is the sample's `first_key`. Float forms of V are divided by `v_unit`, a power of
 // two near max |v|, so that squares neither overflow nor vanish. Moments about O subtract `center`,
-// the mean of each column in the same units, because they would cancel otherwise.
+// the mean of each column in the same units, to avoid cancellation.
 struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
   std::int64_t ld = 0;          // row stride of the float forms of V

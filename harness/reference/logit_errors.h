@@ -1,6 +1,6 @@
-// Errors of the logits of a block's rows in fp32, per key and as sums over a row's keys:
-// docs/judging-formulas.md, "Logit error". In long rows bounds may replace the sizes n2_k of the
-// products q_d k_d.
+// Errors of the logits of a block's rows, per key and as sums over a row's keys, computed in fp32:
+// docs/judging-formulas.md, "Logit error". In long rows bounds may replace n2_k = sum_d
+// (q_d k_d)^2.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct LogitSums {
   // True if n2_k and sd_k were not computed. `bias` is then an estimate between its bounds, and
   // sums with sd_k are upper bounds.
   bool are_bounds = false;
-  float max_bias = 0, size = 0;  // if are_bounds: upper bound of `bias`, sum p_k x_k
+  float max_bias = 0, size = 0;  // if are_bounds: upper bound of `bias`; sum p_k x_k (LogitSizes)
 
   double excess = 0;  // excess of the cells of P over p_k sd_k, or its bound
 };
@@ -28,8 +28,8 @@ class LogitErrors {
  public:
   explicit LogitErrors(const Model& model) : model_(model) {}
 
-  // Call start(), then add_row() for each row after its S, P and cells of P, then finish() after
-  // all rows. The weights of a row's tied keys are then p_k.
+  // Call start(), then add_row() for each row once its S, P and cells of P are known, then finish()
+  // after all rows. The weights of a row's tied keys are then p_k.
   void start(const RowBlock& block);
   void add_row(std::int64_t row, TiedKeys& tied);
   void finish(std::vector<TiedKeys>& tied);
@@ -41,7 +41,7 @@ class LogitErrors {
   const float* p_of(std::int64_t row) const { return p.data() + row * block_->stride; }
   const float* sd_of(std::int64_t row) const { return sd_.data() + row * block_->stride; }
   float* sd_of(std::int64_t row) { return sd_.data() + row * block_->stride; }
-  // Returns sum p_k beta_k with other weights p, for a row without bounds.
+  // Returns sum p_k beta_k with `of_keys` in place of p_k, for a row without bounds.
   double mean_bias(std::int64_t row, const double* of_keys) const;
 
   Weights p;  // [R, stride] p_k, 0 if negligible
@@ -58,7 +58,7 @@ class LogitErrors {
   const RowBlock* block_ = nullptr;
   Weights sd_;                            // [R, stride] sd_k of rows without bounds
   bool has_products_ = false;             // qk_squared_ is computed
-  Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; n2_k, [R, stride]
+  Buffer<float> q_squared_, qk_squared_;  // q_d^2, [R, dim_qk]; n2_k, [R, stride]
   Buffer<float> tied_errors_;
 };
 

@@ -26,7 +26,7 @@ double of_logits(const BlockSums& sums, std::int64_t row, const double* p) {
          (squares + cell_sums(sums.tied.data()[row].cells, errors.data()).excess());
 }
 
-// Returns the sum over cells of (sum w_k)^2.
+// Returns u_P^2 times the sum over cells of (sum w_k)^2, with w_k = of_p.coherent(p_k).
 double of_rounded_denominator(const BlockSums& sums, std::int64_t row, const double* p,
                               const PWeights& of_p) {
   const auto [begin, end] = sums.block->keys_of(row);
@@ -62,7 +62,7 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];
-    const double keys = total / block.total.data()[row];  // sum of p_k without the sink, or 1
+    const double keys = total / block.total.data()[row];  // keys' share; 1 if no sink is excluded
     variance += at_least_shared(
                     of_rounded_denominator(sums, row, p, p_weights(model, total, rounding, keys)),
                     rounding.error_sum / keys) +

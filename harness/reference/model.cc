@@ -8,7 +8,7 @@ namespace {
 
 // Cells have three bits more than the format, so they are an eighth of a rounding interval wide.
 constexpr int cell_extra_bits = 3;
-// P kept in fp32 is not rounded, so only errors of equal values add up. The summation order of the
+// P kept in fp32 is not rounded, so only equal values share an error. The summation order of the
 // fp64 product may change the last bits, so values that agree in this many bits count as equal.
 constexpr int exact_tie_bits = 36;
 

@@ -9,8 +9,8 @@
 
 namespace plumbline {
 
-// Float weights [R, N] with row stride block.stride, 0 outside the visible keys, of order 1 or
-// less.
+// Float weights [R, N] with row stride block.stride: at most of order 1, and 0 outside the visible
+// keys.
 using Weights = Buffer<float>;
 // Smaller weights are set to 0, because subnormal numbers would slow down the products.
 inline constexpr float negligible_weight = 1e-30F;
@@ -31,7 +31,8 @@ void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weig
   }
 }
 
-// Computes W M, with M the block's keys of `form`, a float form of V. The result is [R, ld].
+// Computes W M, [R, ld]. M is the rows of `form` for the block's keys. `form` [N, ld] is one of
+// HeadData's float forms of V, such as v_squared.
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
              Buffer<float>& result);
 // Row i of the result belongs to rows[i]; `rows` is ascending. Moves these rows of the weights to
@@ -39,9 +40,9 @@ void product(const RowBlock& block, const Weights& weights, const Buffer<float>&
 void product(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
              const Buffer<float>& form, Buffer<float>& result);
 
-// Computes result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square
-// about the column's center. Heavy keys, which pull o towards themselves, are summed separately,
-// because the expansion would cancel. Destroys the weights.
+// Computes result_rj = sum_k w_rk (v_kj - o_rj)^2 in units of v_unit^2, [R, ld]. Expands the square
+// about the center of column j. Heavy keys, which pull o towards themselves, are summed separately,
+// because the terms of their expansion nearly cancel. Destroys the weights.
 class CenteredMoment {
  public:
   void compute(const RowBlock& block, Weights& weights, Buffer<double>& result);

@@ -1,5 +1,5 @@
-// The variance of O from rounding P, in which keys that round alike add linearly: TP in
-// docs/judging-formulas.md.
+// The variance of O from rounding P: TP in docs/judging-formulas.md. Errors of keys that round
+// alike add linearly.
 #include <cblas.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// Negative sums, from errors that cancel, count as 0.
+// A negative excess, from errors that cancel, counts as 0.
 void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> rows, bool about_o,
                          Buffer<double>& result) {
   const RowBlock& block = *sums.block;
@@ -31,7 +31,7 @@ void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> ro
 
 namespace {
 
-// Computes T_j of the flat rows, and raises TP to cover it.
+// Computes T_j of the flat rows, and raises their TP to at least T_j^2 / shared_slack.
 void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
@@ -59,7 +59,7 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   }
 }
 
-// Computes TP of rows whose errors are known (RowRounding::errors).
+// Computes TP of a normalized P, whose errors are known in every row (RowRounding::errors).
 void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -87,8 +87,8 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   moments.add_excess(sums, tied, false, result);
 }
 
-// Recomputes rows that have kappas of their own, after all weights were kappa p_k^2. There are few
-// such rows, so they get a product of their own.
+// Recomputes TP of rows that have kappas of their own, after p_rounding() used kappa in all rows.
+// Such rows are few, so they get a matrix product of their own.
 void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -111,8 +111,8 @@ void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   }
 }
 
-// Reduces the variance of keys with P near 1, which have smaller errors, after all weights were
-// kappa p_k^2.
+// Reduces the variance of keys with P near 1, which have smaller errors, after p_rounding() used
+// kappa for all keys.
 void reduce_largest_p(const BlockSums& sums, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -180,7 +180,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     if (of_row.cells.empty()) continue;
     tied.push_back(r);
     if (weights_are_p && !sums.rounding.data()[r].is_local) {
-      // LogitErrors left P as weights.
+      // LogitErrors::finish() set these weights to p_k.
       of_row.unit_squared = unit_squared * kappa_coherent * square(model.largest_p);
     } else {
       of_row.weigh(unit_squared, [p = block.p_of(r), weights = weights_of(r)](std::int64_t k) {

@@ -6,8 +6,8 @@
 //   sigma^2 = spre^2 + ulp_out(o_j)^2 / 12
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh)
 //          + TE (exp2) + TA (accumulation) + TR (split partials)
-// q_prescaled, inputs rounded to tf32 and fp8 rounded after its scale add no term, because the
-// reference then uses the rounded numbers.
+// Q rounded after prescaling, inputs rounded to tf32, and fp8 inputs rounded after their scale is
+// applied add no term, because the reference then uses the rounded numbers.
 #pragma once
 
 #include <array>

@@ -221,7 +221,7 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
     return fail(fmt::format("{} does not export {}", path.string(), PLUMBLINE_REFERENCE_SYMBOL));
   const plumbline_reference_library* const library = entry();
   if (library->abi != PLUMBLINE_REFERENCE_ABI || library->struct_size < sizeof *library) {
-    return fail(fmt::format("{} speaks version {} of the reference ABI, this plumbline {}",
+    return fail(fmt::format("{} has version {} of the reference ABI, this plumbline needs {}",
                             path.string(), library->abi, PLUMBLINE_REFERENCE_ABI),
                 "rebuild it together with plumbline");
   }
@@ -229,8 +229,8 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// A request supports rows that see a range of keys, logits that are scaled products, and K and V as
-// stored.
+// A request can express rows that see one range of keys, logits that are scaled products, and K and
+// V without fp8 scales. The library has formulas only for the roundings permitted here.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&

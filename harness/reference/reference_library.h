@@ -20,10 +20,10 @@ class ReferenceLibrary {
   // another version or finds no device.
   static Result<std::shared_ptr<const ReferenceLibrary>> open(const std::filesystem::path& path);
 
-  // Like compute_reference, without suite scores. o and lse agree with it to fp64 rounding, the
-  // scales to the precision of its fp32 sums. compute_reference computes the rows that repeat
-  // (plumbline_reference.h); `of_cpu` receives their indices. Returns an error if the device fails
-  // or lacks memory, and for problems and specs that the library does not take.
+  // Like compute_reference, without suite scores. o and lse agree with the CPU's to fp64 rounding,
+  // spre and sigma to the precision of the CPU's fp32 sums. compute_reference computes the rows
+  // that repeat (plumbline_reference.h); `of_cpu` receives their indices. Returns an error if the
+  // device fails or lacks memory, and for problems and specs that the library does not take.
   Result<Reference> compute(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             std::vector<std::size_t>* of_cpu = nullptr) const;

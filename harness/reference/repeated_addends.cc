@@ -1,4 +1,4 @@
-// Finds the share of a row's weights, or of a column of V, that is one number.
+// Finds the largest share of nearly equal numbers among a row's weights, or in a column of V.
 #include "harness/reference/repeated_addends.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
 
 constexpr double two_steps = 8 * u32;  // in p, whose sum is 1
 
-// Returns false if no window of two steps can hold a quarter of the values, which are at most 1.
+// Returns true if a window of two steps may hold a quarter of the values, which are at most 1.
 // Counts values above 16 window widths in eighths of a binade, and smaller ones together. A window
 // lies within two neighbouring bins.
 bool may_repeat(std::span<const double> values) {
@@ -38,7 +38,7 @@ bool may_repeat(std::span<const double> values) {
   return 4 * most >= values.size();
 }
 
-// Returns the largest share of values within two steps. Sorts the values.
+// Returns the largest share of values in one window of two steps. Sorts the values.
 double largest_share(std::span<double> values) {
   std::ranges::sort(values);
   std::size_t most = 0;

@@ -1,5 +1,5 @@
-// Projects the errors of one output onto the output itself and onto its derivative by the softmax
-// scale: docs/judging-formulas.md, "Scale of one output".
+// Projects the errors of one output onto the output itself and onto its derivative with respect to
+// the softmax scale: docs/judging-formulas.md, "Scale of one output".
 #include "harness/reference/scale_test.h"
 
 #include <algorithm>
@@ -41,11 +41,11 @@ struct Clusters {
 
 // Sums of one direction g over rows.
 struct Sums {
-  double score = 0, norm = 0;  // sum e g w, sum g^2 w
+  double score = 0, norm = 0;  // sum e g w, sum g^2 w; w = 1 / sigma^2
   double variance = 0;         // V1: variance of the score from the spec's roundings
   double stored = 0;           // sum (round(o) - o) g w
   double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
-  std::vector<double> shared;  // by guessed maximum: sum of its errors of p_k times y_k
+  std::vector<double> shared;  // for each guessed maximum: sum of (error of p_k) y_k
   Clusters rows, columns, elements;
 
   void add(const Sums& other) {
@@ -62,6 +62,7 @@ struct Sums {
   }
 };
 
+// Sums over rows. e: error of the LSE, L: d LSE / d log scale, s: sigma of the LSE.
 struct LseSums {
   double score = 0, norm = 0, drift = 0;  // sum e L / s^2, sum L^2 / s^2, sum |L| / s
 };
@@ -111,7 +112,7 @@ class ScaleSums {
   void add_row(std::int64_t r, std::size_t row) {
     const RowBlock& block = worker_.block;
     const double *p = block.p_of(r), *s = block.s_of(r);
-    // mean_s is for the logits, mean for their derivative by log scale.
+    // mean_s is the mean of the logits, `mean` that of their derivatives d s / d log scale.
     double weight = 0, mean_s = 0, mean = 0;
     block.for_seen(r, [&](std::int64_t k) {
       weight += p[k];
@@ -121,7 +122,7 @@ class ScaleSums {
     mean_s /= weight;
     double variance = 0;
     block.for_seen(r, [&](std::int64_t k) { variance += p[k] * square(s[k] - mean_s); });
-    // Leaves out flat rows: they share their roundings, which have a direction.
+    // Leaves out flat rows: they share the errors of P, which add up in one direction.
     if (!(std::sqrt(variance / weight) > 8 * reference_context_.model.u_p)) return;
     ++rows;
     add_lse(row, mean, weight);
@@ -157,7 +158,7 @@ class ScaleSums {
     return distance / weight * sink->p;
   }
 
-  // Sets the directions: o, and G without its component along o.
+  // Sets the directions: o, and G = d o / d log scale without its component along o.
   void find_directions(std::int64_t r, std::size_t row, double mean) {
     const RowBlock& block = worker_.block;
     const double* p = block.p_of(r);

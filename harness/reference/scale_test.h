@@ -27,7 +27,7 @@ struct ScaleTests {
 };
 
 // `z` is e / sigma of the reference's rows, [R, D], as in Comparison. `lse_errors` are errors of
-// the LSE, [R], in natural units; empty without an LSE. Takes evenly spaced rows whose total cost
+// the LSE, [R], in natural units; empty without an LSE. Tests evenly spaced rows whose total cost
 // (visible keys times head_dim_vo) is at most `cost_limit`. NaN in z makes the effect NaN.
 ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                       const Reference& reference, std::span<const float> z,

@@ -5,7 +5,8 @@
 // uses o / sigma^2 and G / sigma^2 rounded to bf16 (evidence/bounded-scales.md).
 //
 // With g = O or G and <x, g> = sum_j x_j g_j / sigma_j^2, a row's variance is
-//   <g, g> + (TP with <x_k, g> in the place of x_kj) + (c <g, g>)^2, c: correlated_...()
+//   <g, g> + (TP with <x_k, g> in the place of x_kj) + (c <g, g>)^2
+// with c from correlated_shrink() or correlated_temperature().
 #pragma once
 
 #include <vector>
@@ -65,8 +66,8 @@ class SuiteScores {
 
   // The directions g of some rows: O of every row, then G of every row.
   struct Direction {
-    double norm = 0;    // <g, g>_w, w = 1 / sigma^2
-    double offset = 0;  // part of <x_k, g>_w that all keys share
+    double norm = 0;    // <g, g>
+    double offset = 0;  // part of <x_k, g> that all keys share
   };
   std::vector<Direction> directions_;
   // [directions, ld], [directions, projection_stride_]

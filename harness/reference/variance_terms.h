@@ -1,4 +1,4 @@
-// The variance terms of spre^2 and of the LSE, and the bound, of a block of rows.
+// The variance terms of spre^2 and of the LSE, and the worst-case |error|, of a block of rows.
 // docs/judging-formulas.md has the formulas and, in "Bounded scales", what may replace them.
 // Results are [R, ld] in units of v_unit.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace plumbline {
 
-// A share of a variance: 2.5e-5 of sigma. A bound that adds at most this share of TP replaces the
-// term that it bounds.
+// A bound replaces the term that it bounds if it adds at most this share of TP. That raises spre by
+// at most 2.5e-5 of its value.
 inline constexpr double negligible_share = 5e-5;
 
 // The current block, and the sums over its keys that several terms use.
@@ -33,7 +33,7 @@ struct BlockSums {
   TruncationSums truncation;                    // from find_ranges(), if sums round toward zero
 };
 
-// Sums over keys of weights times V or V - O, or their squares. Reused to keep its memory.
+// Sums over keys of weights times V, V - O or the square of one. Reused to keep its memory.
 struct Moments {
   // Adds the excess of cells over w_k x_kj, with w the rows' tied weights and x = V, or V - O if
   // about_o.
@@ -53,16 +53,17 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result);
 // Computes TL; needs TP.
 void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_variance,
                  Buffer<double>& result);
-// Finds R_j, exactly if the variance needs it.
+// Finds R_j: exactly in rows whose variance needs that, otherwise an estimate between two bounds.
 void find_ranges(BlockSums& sums, const Buffer<double>& p_variance);
 // Computes TA, and TR if partials are rounded.
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials);
 
-// Computes TS, with the tanh's part, and TE, and their parts of lse_sigma^2.
+// Computes TS (a tanh included) and TE, and what both add to lse_sigma^2.
 class SharedRoundings {
  public:
   void find(const BlockSums& sums, Buffer<double>& of_s, Buffer<double>& of_exp2);
-  // Adds to the variance of an LSE of keys with weights p, and of the sink if the LSE includes it.
+  // Adds TS and TE of an LSE to its variance. The LSE is over keys with weights p, and over `sink`
+  // unless that is nullptr.
   void add_to_lse(const BlockSums& sums, std::int64_t row, const double* p, const Sink* sink,
                   double& variance);
 
@@ -79,7 +80,8 @@ class SharedRoundings {
 
 double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row);
 
-// Computes the bound: every rounding at its largest and all of one sign, |v - o| <= |v| + |o|.
+// Computes the worst case: every rounding at its largest, all of one sign, and |v| + |o| in the
+// place of |v - o|.
 // Logit errors count with their standard deviation. Overwrites sd_k, so call it last.
 void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result);
 

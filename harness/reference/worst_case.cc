@@ -7,7 +7,8 @@
 namespace plumbline {
 namespace {
 
-// Adds the largest roundings of S and of the tanh to the logit errors, which are not needed later.
+// Adds the largest roundings of S and of the tanh to the logit errors in place. No later step needs
+// the errors alone.
 void add_rounding_of_logits(BlockSums& sums) {
   const RowBlock& block = *sums.block;
   const bool with_tanh = is_made(SharedRounding::tanh, sums.model, block.cap());
@@ -31,8 +32,8 @@ void add_rounding_of_logits(BlockSums& sums) {
   }
 }
 
-// Sums over keys: p_k e_k and e_k^2, with e_k the relative error of a product, and the errors near
-// zero. `of_o` is the relative error of the denominator.
+// Sums over keys: p_k e_k and e_k^2, with e_k the relative error of p_k v_kj, and the roundings of
+// P near zero. `of_o` is the relative error of the denominator.
 struct WorstSums {
   double weighted, squares, near_zero, of_o;
 };

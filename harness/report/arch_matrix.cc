@@ -52,7 +52,7 @@ class Outcomes {
     return outcomes_.at(kernel_problem);
   }
 
-  // Returns the mode of the kernel: an outcome that did not run has none of its own.
+  // Returns the kernel's tensor-core mode, because a case that did not run has none of its own.
   std::string mode(const KernelProblem& kernel_problem) const {
     const auto found = mode_of_kernel_.find(kernel_problem.first);
     return found == mode_of_kernel_.end() ? "none" : found->second;

@@ -173,9 +173,9 @@ std::string closing(const AuditReport& report) {
   const auto add = [&](std::string_view sentence, const std::vector<std::string>& list) {
     if (!list.empty()) text += fmt::format(fmt::runtime(sentence), fmt::join(list, ", ")) + "\n";
   };
-  add("changed no bit on this suite, not counted: {}", report.inert);
-  add("judged by `run --invariances`, not here: {}", report.breakers);
-  add("reviewed as survivors, but caught: {}; remove them from baselines/audit.toml",
+  add("mutants that changed no bit on this suite, not counted: {}", report.inert);
+  add("breakers, judged by `run --invariances`, not here: {}", report.breakers);
+  add("mutants reviewed as survivors, but caught: {}; remove them from baselines/audit.toml",
       report.reviews_to_drop);
   add("not run: no mutant of class {} has a dtype of these cases", report.not_run);
   add("mistrusted: no mutant of class {} was caught, so a pass proves nothing", report.mistrusted);
@@ -235,9 +235,10 @@ std::string rendered(const CalibrationReport& report, const TableWriter& write) 
                   report.kernels.size(), report.seconds);
   text += write(table);
   for (const std::string& alarm : report.alarms) text += fmt::format("false alarm: {}\n", alarm);
-  return text + fmt::format("{} false alarms in {} runs, {} in {} suite sums, {} not measured\n",
-                            report.false_alarms, report.runs, report.suite_alarms,
-                            report.suite_sums, report.not_measured);
+  return text + fmt::format(
+                    "{} false alarms in {} runs, {} in {} suite statistics; {} runs not measured\n",
+                    report.false_alarms, report.runs, report.suite_alarms, report.suite_sums,
+                    report.not_measured);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values, bool uni
       text += ' ';
       continue;
     }
-    // NaN counts as largest
+    // NaN and infinities count as largest
     const double place = std::isfinite(*value) ? (*value - low) / span : 1;
     const auto last = static_cast<double>(levels.size() - 1);
     text +=

@@ -32,7 +32,7 @@ struct CaseHistory {
   std::vector<std::size_t> changes;
 };
 
-// The points between two changes of level. `level` is their median.
+// The points between two changes of level. `level` is the median of their time ratios.
 struct TimeStretch {
   std::size_t begin = 0, end = 0;  // indices of points
   double level = 0;

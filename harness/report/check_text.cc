@@ -50,7 +50,7 @@ std::vector<NotJudged> all_not_judged(const CheckReport& report) {
   const ComparedOutput& outcome = report.judged_trial().outcome;
   if (outcome.reference_rows < outcome.rows_total) {
     all.push_back({"rows", outcome.rows_total - outcome.reference_rows, report.rows_given,
-                   "left out of a sample: only faults were looked for"});
+                   "outside the sample, searched only for faults"});
   }
   const auto& unknown = report.unused_tensors;
   if (!unknown.empty()) {
@@ -182,7 +182,7 @@ std::vector<Detail> all_details(const CheckReport& report) {
     more.push_back(worst_elements(report.worst, worst_shown, report.worst.size()));
   if (!report.worst.empty()) {
     const WorstElement& first = report.worst.front();
-    add("sigma", {fmt::format("{:.3g} at the worst, with {}: {}", first.sigma,
+    add("sigma", {fmt::format("{:.3g} at the worst element, with {}: {}", first.sigma,
                               plural(static_cast<std::size_t>(first.visible_keys), "visible key"),
                               shares(first.share))});
   }

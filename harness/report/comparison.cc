@@ -124,8 +124,9 @@ std::string options_line(const RunComparison& comparison, const Style& style) {
   });
   if (other.empty()) return "";
   return wrapped(
-             fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}", other.size(),
-                         other.front()->before.provider_options, comparison.before,
+             fmt::format("cases with other provider options: {}; the first has \"{}\" in {}, "
+                         "\"{}\" in {}",
+                         other.size(), other.front()->before.provider_options, comparison.before,
                          other.front()->after.provider_options, comparison.after),
              0, style) +
          "\n";
@@ -170,8 +171,8 @@ std::string render_comparison(const RunComparison& comparison, const Style& styl
                   0, style) +
           "\n" + lost_line(comparison, style) + options_line(comparison, style);
   return text + fmt::format(
-                    "time, over that of the sentinel: {} slower and {} faster by more than "
-                    "noise\n",
+                    "time relative to the sentinel: {} slower and {} faster cases (beyond "
+                    "noise)\n",
                     count([](const auto& c) { return c.is_slower(); }),
                     count([](const auto& c) { return c.is_faster(); }));
 }

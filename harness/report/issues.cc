@@ -51,7 +51,8 @@ IssueKind kind_of(ChangeKind kind) {
   }
 }
 
-// Returns how far a result exceeds its limit. Nights sort their alerts by the same weight.
+// Returns the percent of the limit, or 100 (1 + |change|) of a gated time if that is larger. Nights
+// sort their alerts by the same weight.
 double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;

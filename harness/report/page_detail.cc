@@ -17,7 +17,7 @@
 namespace plumbline {
 namespace {
 
-// Returns the rows of the longest sample, which the map covers.
+// Returns the number of rows of the longest sample, which the map covers.
 std::int64_t longest_sample(const Problem& problem) {
   const Geometry geometry(problem);
   std::int64_t longest = 0;

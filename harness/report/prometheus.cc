@@ -136,7 +136,7 @@ void add_times(Metrics& metrics, const RunReport& report) {
 std::string render_prometheus(const RunReport& report) {
   const RunInfo& run = *report.run;
   Metrics metrics;
-  metrics.begin("plumbline_run_info", "Which run this is.");
+  metrics.begin("plumbline_run_info", "1, with the newest run's id, night, commit and machine.");
   metrics.add(labels({{"run_id", run.run_id},
                       {"night", run.night_id},
                       {"commit", run.commit},
@@ -150,7 +150,7 @@ std::string render_prometheus(const RunReport& report) {
   metrics.add("plumbline_run_missing_cases", "Planned cases that an incomplete run lacks.",
               report.incomplete.missing_cases);
   metrics.add("plumbline_run_clock_behind_seconds",
-              "How far the clock was behind the newest run of the database.",
+              "Seconds by which the clock was behind the newest run of the database.",
               number_of(run.clock_behind_s));
   metrics.add("plumbline_run_failures",
               "Failing cases, diffs, invariances, suite statistics and changes.",

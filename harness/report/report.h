@@ -39,7 +39,7 @@ struct RunReport {
   RunState state() const { return state_of_exit(exit_code); }
 };
 
-// Returns one sentence for each run whose clock was earlier than the newest run of its database.
+// Returns one sentence for each run that its host's clock dated before the database's newest run.
 std::vector<std::string> unsettled_of(const std::vector<RunInfo>& runs);
 
 // A --format of a command and its writer: `text` for plain text, `json` for the text of a document,
@@ -52,8 +52,8 @@ struct Format {
 };
 
 // Lays out columns two blanks apart, numbers right-aligned. If the table is wider than the style,
-// text is broken at '/' and blanks; below 120 columns, the last columns are then left out. Cells of
-// the column "verdict" are coloured.
+// text is broken at '/' and blanks. If the style is narrower than 120, the table's last columns are
+// then left out. Cells of the column "verdict" are coloured.
 std::string render_table(const std::vector<std::string>& columns,
                          const std::vector<std::vector<std::string>>& rows, const Style& style);
 

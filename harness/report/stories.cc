@@ -70,7 +70,8 @@ std::string times_text(const DiffOutcome& diff) {
 }
 
 std::string sigmas_text(const DiffOutcome& diff) {
-  return fmt::format("at most {} standard deviations of what both declare", number(diff.max_sigma));
+  return fmt::format("at most {} standard deviations of the roundings that both declare",
+                     number(diff.max_sigma));
 }
 
 // Returns the worst percent of a limit; "" without outcomes.
@@ -187,7 +188,7 @@ StoryFigures tensor_cores(const RunReport& report) {
       story.diff({"flashinfer_on_and_off", "torch_p_rounded_or_not", "p_rounded_or_not"});
   story.figure("largest relative difference", "1.579102",
                diff == nullptr ? ""
-                               : fmt::format("{}, where |expected| is {} of an rms of {}",
+                               : fmt::format("{}, where |expected| is {} (rms of all: {})",
                                              number(diff->max_rel), number(diff->max_rel_expected),
                                              number(diff->rms_output)));
   story.figure("mean relative difference", "0.002205",

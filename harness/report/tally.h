@@ -63,8 +63,8 @@ struct RunCounts {
   VerdictCounts cases, diffs, invariances;
   // Statistics over suites: judged; failed among them; not judged (partial suite or too few cases).
   std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
-  // Changes that fail the run (now refused), and those that leave it open (vanished cases of a
-  // night).
+  // Changes that fail the run (cases now refused), and changes that leave the run open (cases that
+  // vanished from a night).
   std::size_t changes_failed = 0, changes_open = 0;
   std::size_t failures() const {
     return cases.failures + diffs.failures + invariances.failures + statistics_failed +

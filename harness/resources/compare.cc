@@ -83,7 +83,7 @@ class Comparison {
   void add_without_report(const ApprovedSource& approved) {
     result.notes.push_back(
         fmt::format("{} has approved figures, but there is no report {}.ptxas.txt: if the kernel "
-                    "was removed, remove its approved text {}.toml",
+                    "was removed, remove its approved figures, {}.toml",
                     approved.source, approved.name, approved.name));
     for (const ApprovedResources& row : approved.kernels)
       add_missing_row(approved, row, approved.toolkit, ResourceVerdict::missing);
@@ -111,7 +111,8 @@ class Comparison {
       judged.verdict = ResourceVerdict::not_comparable;
   }
 
-  // A different toolkit may have dropped a whole architecture, but not a single kernel.
+  // With a different toolkit, a missing architecture is excused. A missing kernel of a compiled
+  // architecture is not.
   void add_missing(const CompiledSource& compiled, const ApprovedSource& approved,
                    bool not_comparable) {
     std::set<std::string> compiled_archs;

@@ -1,5 +1,5 @@
-// Calculates occupancy with the toolkit's cuda_occupancy.h. Only tests/ptx/test_device.cc also
-// includes that. Without the toolkit's headers, occupancy_unknown.cc is compiled instead.
+// Calculates occupancy with the toolkit's cuda_occupancy.h, which otherwise only
+// tests/ptx/test_device.cc includes. Without that header, occupancy_unknown.cc is compiled instead.
 #include "harness/resources/occupancy.h"
 
 #include <cuda_occupancy.h>

@@ -60,7 +60,7 @@ Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
         errors.push_back({file, 0,
                           fmt::format("two [[launch]] tables named \"{}\" match kernel {}",
                                       facts.name, usage.kernel),
-                          "give them names, or globs that tell their kernels apart"});
+                          "give them different names, or globs that match different kernels"});
       }
       rows.push_back(with_facts(usage, facts));
     }
@@ -72,7 +72,7 @@ Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
           {file, 0,
            fmt::format("[[launch]] kernel = \"{}\" matches no kernel that was compiled",
                        facts.kernel),
-           "correct the glob; `plumbline resources` shows the names without this file"});
+           "correct the glob; without this file, `plumbline resources` lists the kernels"});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);

@@ -105,8 +105,8 @@ Judgement apply_previous_result(Judgement now, const Judgement& before, bool has
   return now;
 }
 
-// Returns true if storing `now` would not change the rows that hold `before`. Changes have rows of
-// their own. Limits of suites, and of outputs that were not measured, are not stored.
+// Returns true if storing `now` would not change the rows that hold `before`. `changes` has rows of
+// its own. Limits of suites, and of outputs that were not measured, are not stored.
 bool is_stored(Judgement now, const Judgement& before, const ErrorStatistics& errors) {
   now.changes.clear();
   if (now.terms) {

@@ -1,5 +1,5 @@
-// Judges stored runs together, against the history in their database: a single run, or the shards
-// of one. Used by `plumbline judge` and `plumbline merge --judge`.
+// Judges a stored run, or all shards of one together, against the history in their database. Used
+// by `plumbline judge` and `plumbline merge --judge`.
 #pragma once
 
 #include <string>

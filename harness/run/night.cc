@@ -16,7 +16,8 @@ namespace {
 
 constexpr int rate_nights = 30;
 
-// Returns a finding's size: its percentage of the limit, or 100 plus a time's change in percent.
+// Returns a finding's size: its percentage of the limit or 100 plus its time's change in percent,
+// whichever is larger.
 double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;

@@ -49,7 +49,7 @@ struct NightSummary {
   // Over the last 30 nights including this one: cases measured twice, and false candidates among
   // them.
   int second_pairs = 0, second_alarms = 0;
-  RunState state = RunState::nothing_measured;  // the worst of its runs
+  RunState state = RunState::nothing_measured;  // the worst of `states`
 };
 Result<NightSummary> summarise_night(Store& store, const std::string& night_id);
 

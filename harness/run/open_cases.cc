@@ -88,8 +88,9 @@ Result<OpenCases> read_open_cases(const std::filesystem::path& file) {
                        json["format"].value("name", "") == format_name;
   if (!is_ours) return fail(Error{file.string(), 0, "is no list of open cases", remedy});
   if (json["format"].value("version", 0) != format_version) {
-    return fail(Error{file.string(), 0, "is a list of open cases of another plumbline",
-                      "write it again with this one: plumbline merge … --judge --confirmations"});
+    return fail(Error{file.string(), 0, "is a list of open cases of another plumbline version",
+                      "write it again with this version: "
+                      "plumbline merge … --judge --confirmations"});
   }
   try {
     return json.get<OpenCases>();

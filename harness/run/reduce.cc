@@ -136,7 +136,7 @@ bool keeps_cause(std::string_view first, std::string_view second) {
     std::string kept;
     for (const char c : text) {
       const bool of_number = std::isdigit(static_cast<unsigned char>(c)) != 0;
-      // "0.07" and "3, 5" count as one number each, because lists also change their length.
+      // "0.07" and "3, 5" count as one number each, because the length of a list may change.
       if (of_number) {
         while (!kept.empty() &&
                std::string_view("., #").find(kept.back()) != std::string_view::npos)

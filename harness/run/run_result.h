@@ -21,7 +21,7 @@ struct RunParts {
   const std::vector<RunChange>& changes;
   const std::vector<NightTimes>& night_times;
   bool finished;      // the run measured and stored its whole plan
-  bool clock_behind;  // the clock is earlier than the newest run, so its history may differ
+  bool clock_behind;  // the newest stored run is later than the clock; dates are wrong
 };
 RunState state_of(const RunParts& parts);
 
@@ -29,10 +29,10 @@ RunState state_of(const RunParts& parts);
 // A run that is in both counts once.
 Past merge_pasts(Past own, const Past& other);
 
-// The changes of runs that are judged together: a single run, or the shards of one. These are the
-// changes of each case, and the cases that vanished from their suites. A vanished case is open in a
-// nightly run, otherwise it is only reported. Vanished cases are searched in each of `stores`, only
-// if `complete`, and never for a single shard.
+// Runs that are judged together: a single run, or the shards of one. Their changes are those of
+// each case, and the cases that vanished from their suites. A vanished case is open in a nightly
+// run, otherwise it is only reported. Vanished cases are searched in each of `stores`, only if
+// `complete`, and never for a single shard.
 struct ChangesInput {
   const std::vector<const RunInfo*>& runs;
   const std::vector<StoredOutcome>& outcomes;  // of all runs

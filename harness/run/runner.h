@@ -45,8 +45,8 @@ struct Runner {
   int jobs = 2;
   // Set by a signal handler; no new work is started then.
   const std::atomic<bool>* stop = nullptr;
-  // Measured for every case that ran successfully on this machine. Not measured for reused outcomes
-  // and sides of diffs.
+  // Measured for every case that ran successfully on this machine, but neither for reused outcomes
+  // nor for sides of diffs.
   std::vector<Invariance> invariances = {};
   // The sentinel's pace in the run's timed cases; time_fresh also uses it.
   std::shared_ptr<SentinelPace> pace = std::make_shared<SentinelPace>();
@@ -60,7 +60,7 @@ struct Runner {
   // before any is measured again. A case may be listed several times. Only status, reason and times
   // of the outcomes are filled; status is error if the run was stopped. Used to confirm timing
   // findings and for second measurements. `progress(done, rounds, case)` is called before each
-  // round; `rounds` is the number known to be needed.
+  // round; `rounds` is the number of rounds known to be needed so far.
   std::vector<Outcome> time_fresh(const std::vector<const PlannedCase*>& cases,
                                   const FreshProgress& progress = nullptr) const;
 };

@@ -52,7 +52,7 @@ class TimedRounds {
     }
   }
 
-  // Returns false if the run was stopped. Only failures were passed on then.
+  // Returns false if the run was stopped. In this case, only failures have been passed on.
   bool measure() {
     for (TimedStep& step : steps_) {
       if (stopped_()) return false;
@@ -93,8 +93,8 @@ class TimedRounds {
     }
   }
 
-  // Returns the late crashes of all rounds. Call this after pass_on(), because suspects must have
-  // been passed on.
+  // Returns the late crashes of all rounds. Call this after pass_on(), because the outcomes of
+  // their suspects must have been passed on.
   std::vector<LateCrash> finish() {
     std::vector<LateCrash> all = std::move(lates_);
     for (LateCrash& late : measurer_.finish()) all.push_back(std::move(late));
@@ -135,7 +135,7 @@ class TimedRounds {
       const std::vector<TimedCase*> disturbed = disturbed_cases();
       if (disturbed.empty()) return;
       if (sinks_.more) {
-        sinks_.more(fmt::format("{} of {} timed cases were disturbed: measured again [{} of {}]",
+        sinks_.more(fmt::format("{} of {} timed cases were disturbed: extra round {} of {}",
                                 disturbed.size(), cases_.size(), extra, extra_rounds_));
       }
       for (TimedCase* c : disturbed) {

@@ -260,7 +260,7 @@ Result<void> BatchWriter::flush() {
         return errors;
       });
   if (!refused) {
-    known_.clear();  // the rollback removed them
+    known_.clear();  // the rollback removed their rows
     return tl::unexpected(refused.error());
   }
   waiting_ = 0;
@@ -308,7 +308,7 @@ void BatchWriter::write_case(const PendingOutcome& pending) {
   insert_case_.bind(2, outcome.case_id);
   bind_key(insert_case_, 3, pending.series_key);
   Binder binder(insert_case_, 4);
-  // The canonical form gives one id one row, regardless of which outcome is stored first.
+  // With the canonical form an id has the same row, regardless of which outcome is stored first.
   const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};
   case_columns(binder, c);
   execute(insert_case_);

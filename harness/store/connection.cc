@@ -108,7 +108,7 @@ std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db,
   if (read_only && version < oldest_schema) {
     return error_at(path,
                     fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
-                    "a command that stores rows in it, such as `plumbline run --db`, migrates it");
+                    "migrate it by a command that stores rows in it, such as `plumbline run --db`");
   }
   return std::nullopt;
 }
@@ -138,7 +138,7 @@ std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& 
   return db;
 }
 
-// A reader of a WAL database writes its -shm file. It cannot if the disk is full or the directory
+// A reader of a WAL database writes its -shm file, which fails if the disk is full or the directory
 // is read-only (a shared disk, a CI artefact). In a read-only directory without a log the file is
 // opened as immutable: a writer, if any, has not changed it yet.
 std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
@@ -384,7 +384,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& path) {
 }
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
-  // An absolute path also keeps SQLite from interpreting "file:" or ":memory:".
+  // An absolute path keeps SQLite from interpreting names such as "file:" or ":memory:".
   const fs::path path = fs::absolute(given);
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
   stop_counting_memory();

@@ -63,7 +63,7 @@ Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
       text);
   if (found.empty()) {
     return fail(error_at(path, fmt::format("no night's id begins with '{}'", storable_text(text)),
-                         "`plumbline query \"SELECT DISTINCT night_id FROM v_runs\"` lists them"));
+                         "`plumbline query \"SELECT DISTINCT night_id FROM v_runs\"` lists ids"));
   }
   if (found.size() == 1 || found.front() == text) return runs_of_night(db, found.front());
   return fail(error_at(
@@ -103,8 +103,8 @@ Result<RunSelection> find_named_commit(SQLite::Database& db, const fs::path& pat
   }
   if (const auto found = unwrap(find_commit(db, path, text))) return *found;
   return fail(error_at(path, fmt::format("no run has a commit that begins with '{}'", text),
-                       "`plumbline query \"SELECT DISTINCT code_commit FROM v_runs\"` lists them; "
-                       "`plumbline run --commit SHA` stores it"));
+                       "`plumbline query \"SELECT DISTINCT code_commit FROM v_runs\"` lists all; "
+                       "`plumbline run --commit SHA` stores a run's commit"));
 }
 
 bool begins_a_run_id(SQLite::Database& db, const std::string& text) {

@@ -18,7 +18,7 @@ std::int64_t whole_gib(std::int64_t bytes) { return (bytes + (std::int64_t{1} <<
 }  // namespace
 
 MachineClass class_of(const Outcome& outcome, const MachineClass& host) {
-  // the host computes emulated devices
+  // emulated devices run on the host
   if (!outcome.c.device.starts_with(cuda)) return host;
   MachineClass machine{std::string(cuda), arch_of(outcome), outcome.device.model,
                        whole_gib(outcome.device.memory_bytes), host.clock_policy};

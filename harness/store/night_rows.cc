@@ -1,4 +1,4 @@
-// Stores and reads nights. Events are append-only; the times of a run are replaced with it.
+// Stores and reads nights. Events are append-only; storing a run again replaces its times.
 #include "harness/store/night_rows.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -118,7 +118,7 @@ Result<StoredNight> read_night(SQLite::Database& db, const fs::path& path,
     }
     if (night.events.empty() && night.runs.empty()) {
       return fail(error_at(path, fmt::format("there is no night '{}'", storable_text(night_id)),
-                           "`plumbline night list` names them"));
+                           "`plumbline night list` lists the nights"));
     }
     return night;
   });
@@ -137,7 +137,7 @@ Result<std::string> find_night(SQLite::Database& db, const fs::path& path,
     return fail(error_at(
         path,
         fmt::format("'{}' goes back further than the nights of the database", storable_text(text)),
-        "`plumbline night list` names them; `plumbline night open` begins one"));
+        "`plumbline night list` lists the nights; `plumbline night open` begins one"));
   });
 }
 

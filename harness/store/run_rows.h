@@ -29,7 +29,8 @@ struct RunTable {
 // Returns a key as a column's value.
 inline std::vector<unsigned char> blob_of(const Key& key) { return {key.begin(), key.end()}; }
 
-// `describe` is called with a collector of columns.h and a row. `doing` is for errors: "storing …".
+// `describe` is called with ColumnNames, a Binder or a Loader, and with a row. `doing` is for
+// errors: "storing …".
 template <class Row, class Describe>
 Result<void> store_rows(SQLite::Database& db, const std::filesystem::path& path,
                         std::string_view doing, const RunTable& table, const std::string& run_id,

@@ -40,7 +40,7 @@ Errors check_run_info(const RunInfo& run) {
     errors.push_back({"", 0,
                       fmt::format("started_at '{}' is not an ISO 8601 time in UTC",
                                   storable_text(run.started_at)),
-                      "for example 2026-01-31T12:00:00.123Z"});
+                      "write it like 2026-01-31T12:00:00.123Z"});
   }
   if (!run.versions_json.empty() && (!is_storable_text(run.versions_json) ||
                                      parse_json_if_valid(run.versions_json).is_discarded())) {
@@ -380,7 +380,7 @@ Result<void> Store::update_judgements(const std::vector<JudgedCase>& cases) {
             path_,
             fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", judged.run_id,
                         storable_text(judged.case_id), storable_text(judged.suite)),
-            "see v_history"));
+            "`plumbline query \"SELECT * FROM v_history\"` lists outcomes"));
       }
       if (!judged.judgement->terms) continue;
       for (const RowOutput output : further_row_outputs) {

@@ -130,9 +130,9 @@ struct Accepted {
 class Store {
  public:
   // Opens or creates the file. Returns an error, without changing it, if it is not a database, has
-  // another application_id, a newer schema or one before the first, no permission or no directory.
-  // Migrates an older schema (baselines/migrations) in one transaction, or returns an error if
-  // `read_only`.
+  // another application_id, or has a schema newer or older than all known ones. The same holds if
+  // its directory or a permission is missing. Migrates an older known schema (baselines/migrations)
+  // in one transaction, or returns an error if `read_only`.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
                                              bool read_only = false);
   ~Store();

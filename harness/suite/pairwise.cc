@@ -1,4 +1,4 @@
-// Builds the combinations greedily, like AETG, and searches if few choices are allowed.
+// Builds the combinations greedily, like AETG. Searches if no greedy combination is allowed.
 #include "harness/suite/pairwise.h"
 
 #include <algorithm>
@@ -139,8 +139,8 @@ Combination fill_numbered(Combination partial, std::span<const std::size_t> size
   return partial;
 }
 
-// Returns the allowed filling of `pair` that covers most, among all fillings if they are few,
-// otherwise among random ones.
+// Returns the allowed filling of `pair` that covers most open pairs. Tries all fillings if they are
+// few, otherwise random ones.
 std::optional<Combination> search_filling(const Combination& pair,
                                           std::span<const std::size_t> sizes, const OpenPairs& open,
                                           const Allowed& allowed, Random& random,
@@ -203,7 +203,7 @@ std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const All
   Random random;
   for (auto pair = open.first(); pair && tries_left > 0; pair = open.first()) {
     const auto row = cover_pair(*pair, sizes, open, allowed, random, tries_left);
-    open.cover(row ? *row : *pair);  // closes a pair without a combination
+    open.cover(row ? *row : *pair);  // if no allowed row has the pair, closes the pair
     if (row) rows.push_back(*row);
   }
   return rows;

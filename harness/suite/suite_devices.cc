@@ -35,7 +35,7 @@ void check_device(const ConfigNode& device, Errors& errors) {
   }
   if (is_device(device.text)) return;
   errors.push_back(device.error(fmt::format("\"{}\" is not a device", device.text),
-                                "devices are cpu, cuda:0, emulated:sm_90"));
+                                "use cpu, cuda:N or emulated:ARCH"));
 }
 
 void check_word(const ConfigNode& node, std::string_view what,
@@ -51,7 +51,8 @@ void reject_both(const ConfigNode& table, std::string_view other, Errors& errors
   const ConfigNode* arch = table.find("arch");
   if (arch == nullptr || table.find(other) == nullptr) return;
   errors.push_back(arch->error(fmt::format("arch and {} are both given", other),
-                               "arch = [\"sm_90\"] is short for devices = [\"emulated:sm_90\"]"));
+                               "remove one; arch = [\"sm_90\"] is short for devices = "
+                               "[\"emulated:sm_90\"]"));
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ namespace {
 constexpr int min_series_of_shift = 5;
 // In spreads of a series. A smaller common shift hardly adds false alerts.
 constexpr double min_common_shift = 1.0;
-// In standard deviations of the median of n independent series; one is sqrt(pi / 2) / sqrt(n). The
-// third constant is the standard deviation over the median deviation.
+// beyond_chance is in standard deviations of the median of n independent series. One is
+// sd_of_median / sqrt(n), with sd_of_median = sqrt(pi / 2). The third constant is a normal
+// distribution's standard deviation over its median absolute deviation.
 constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_median_deviation = 1.4826;
 
 // Subtracting the median of 20 series adds 4 % to the noise of each.
@@ -26,7 +27,7 @@ constexpr double max_common_shift = 0.02;
 // In spreads of a series. If the series differ by more, they did not move alike.
 constexpr double max_even_spread = 1.5;
 
-// Returns the spread of the changes without `shift`, each divided by its series' spread, which is
+// Returns the spread of (change - shift) / (spread of the series). The spread of a series is
 // change / deviation.
 double spread_without(double shift, std::span<const double> changes,
                       std::span<const double> deviations) {

@@ -8,10 +8,11 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t shortest_level = 5, shortest_last_level = 4;
-// In standard deviations of a difference of two means. The largest of 50 splits exceeds it in one
-// series of 100,000 for white noise, and in one of 50 for AR(1) noise with 0.4.
+// Difference of two means, in its standard deviations. The largest difference over 50 splits
+// exceeds this in 1 of 100,000 series of white noise, and in 1 of 50 of AR(1) noise with
+// coefficient 0.4.
 constexpr double min_difference = 5.0;
-// ln: 0.05 %. No clock known to us separates levels below it.
+// ln: 0.05 %. No clock known to us resolves smaller differences of levels.
 constexpr double min_noise_ln = 0.0005;
 // The standard deviation of the median of three normal values is 0.670 of that of one.
 constexpr double median_of_three = 0.670;

@@ -45,7 +45,7 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-// Returns the index of the column to read. Without a "value", the first line of points decides.
+// Returns the index of the column to read: "value", otherwise the last number of the first point.
 std::optional<std::size_t> column_of(const std::vector<std::string>& names,
                                      const std::vector<std::string>& first) {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -104,7 +104,7 @@ Result<ReplaySeries> read_series(const std::string& file) {
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
-  if (series.values.empty()) return fail(Error{file, number, "no point", remedy});
+  if (series.values.empty()) return fail(Error{file, number, "the file has no points", remedy});
   return series;
 }
 

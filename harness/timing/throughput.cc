@@ -1,4 +1,4 @@
-// Divides the work of a problem by the time of a call, and that by the processor's peaks.
+// Computes a call's work per second, and its share of the processor's peaks.
 #include "harness/timing/throughput.h"
 
 #include <algorithm>

@@ -30,11 +30,11 @@ double shown(const GateNight& night);
 struct GateOptions {
   int fresh = 3;  // fresh processes for each candidate: fresh_processes() of the night's series
   // A floor for the spread between nights of every series of this machine class: from A/A
-  // measurements, at least 0.5 %. Now and then a machine as a whole moves by that much
+  // measurements, at least 0.5 %. Now and then all times of a machine shift by that much
   // (docs/nights.md), and all quieter series would report it.
   double min_spread = 0.005;
-  // A floor for the lag-1 autocorrelation of every series: persistence_of() the series of its
-  // machine class; 0.4 if unknown. The more alike consecutive nights are, the less a pool proves.
+  // A floor for the lag-1 autocorrelation of every series: persistence_of() for its machine class,
+  // 0.4 if unknown. The more alike consecutive nights are, the less a pool proves.
   double persistence = 0.4;
   // ln: by how much the whole machine is slower tonight (NightLook::subtracted_shift). It is
   // subtracted from all values of tonight, fresh processes included, before anything is compared.
@@ -55,12 +55,12 @@ struct GateLevel {
   double persistence = 0;    // measured lag-1 autocorrelation
   int nights = 0;            // nights that `level` rests on
   int total_nights = 0;      // nights that `spread` rests on
-  double low = 0, high = 0;  // known values of this level: only rare nights were outside
+  double low = 0, high = 0;  // range of values at this level, without rare outliers
   std::vector<std::size_t> changes;  // indices of past nights at which another level begins
 };
 
 // Returns the level of a series. Spikes count only up to a limit. The noise is measured about each
-// level between changes. Without a night, everything is 0 and the spread is the floor.
+// level between changes. Without a night, the spread is the floor and everything else is 0.
 GateLevel level_of(std::span<const GateNight> past, const GateOptions& options);
 
 // Returns the median persistence of a machine class's series, for GateOptions::persistence; 0.4 if

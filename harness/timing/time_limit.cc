@@ -6,9 +6,9 @@
 namespace plumbline {
 
 double slowest_rate(std::string_view device) {
-  // The slowest of our kernels on two cores that twenty processes shared (AMD EPYC, 2026-11-22), as
-  // multiply_adds of b1-h4-s512-d64 and b1-h1-s128-d64 over the median time: cpu/split_kv 1.5e9,
-  // emulated/naive 1.8e7 a second.
+  // About a quarter of the rates of our slowest kernels, multiply_adds over the median time:
+  // cpu/split_kv 1.5e9 a second (b1-h4-s512-d64), emulated/naive 1.8e7 (b1-h1-s128-d64). They ran
+  // on two cores that twenty processes shared (AMD EPYC, 2026-11-22).
   constexpr double host = 4e8, emulated = 4e6;
   return device.starts_with("emulated:") ? emulated : host;
 }

@@ -1,4 +1,4 @@
-// Summarises rounds by their quiet repetitions, or by medians over rounds.
+// Summarises rounds by their quiet repetitions; without any, by medians over rounds.
 #include "harness/timing/time_rounds.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 //                                   column .. column + depth
 //   b_of_values(r, v, key, column)  B = V[key .. key + depth]: two blocks of 8 columns, from column
 //                                   and column + 8
-//   a_of_weights(r, p, step)        A = P of keys step * depth .., rounded to Element; p has S's
-//                                   accumulator positions
+//   a_of_weights(r, p, step)        A = P of `depth` keys from step * depth, rounded to Element;
+//                                   p is laid out like S's accumulators
 //   multiply(d, a, b)               d += a b
 #pragma once
 
@@ -174,7 +174,8 @@ struct Mma<Float, float> {
 };
 
 // Copies the rows of a tile by cp.async; all `Threads` threads take part. `source(row)` returns the
-// address of a row's element 0, or nullptr for a row of zeros. `memory` is any source address.
+// address of a row's element 0, or nullptr for a row of zeros. `memory` is any valid address, which
+// cp.async gets for a row of zeros.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& tile, int thread,
                                           const void* memory, const Source& source) {

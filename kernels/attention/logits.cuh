@@ -1,5 +1,5 @@
-// The steps from q.k to the softmax: K's scale, softmax scale, softcap, ALiBi. Units are those of
-// log2.
+// The steps from q.k to the softmax: K's scale, softmax scale, softcap, ALiBi. The results are
+// logits times log2(e), for exp2.
 #pragma once
 
 #include "kernels/attention/elements.cuh"
@@ -11,7 +11,7 @@ namespace plumbline::attention {
 inline constexpr float log2_e_float = static_cast<float>(log2_e);
 
 // Returns the factor of q.k for the keys of one sample and key head; with a softcap, the factor in
-// tanh's argument. Only fp8 has its own scale.
+// tanh's argument. Only fp8 K has a scale of its own.
 template <class KvElement>
 __device__ __forceinline__ float logit_scale_of(const Parameters& p, const Sample& sample,
                                                 int head_kv) {

@@ -6,8 +6,9 @@
 
 namespace plumbline::attention {
 
-// State of a lane's rows, g and g + 8: the running maximum in units of log2, and the sum of P over
-// this lane's columns. The four lanes of a row share m and add their l at the end (quad_sum).
+// State of a lane's rows, g and g + 8: m, the running maximum of the base-2 logits, and l, the sum
+// of P over this lane's columns. The four lanes of a row share m and add their l at the end
+// (quad_sum).
 struct OnlineSoftmax {
   float m[2] = {-INFINITY, -INFINITY};
   float l[2] = {0, 0};

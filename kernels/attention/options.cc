@@ -44,7 +44,7 @@ constexpr std::array known{
          }},
     Rule{"schedule", "alternating, in_order, reversed or random", set_schedule},
     Rule{
-        "seed", "a number",
+        "seed", "a whole number",
         [](Options& o, std::string_view t) { return set_number(o.seed, t, 0, ~std::uint64_t{0}); }},
 };
 

@@ -62,8 +62,8 @@ struct Parameters {
   std::uint32_t dtype_kv;          // plumbline_dtype
   std::uint32_t dtype_out;         // plumbline_dtype
   std::uint32_t p_dtype;           // prefill_simt: the dtype that P is rounded to
-  // Decode: a sample's keys are divided into splits of split_keys. Each split stores O before the
-  // division, m and l, which merge_splits combines.
+  // Decode: a sample's keys are divided into splits of split_keys. Each split stores m, l and O
+  // before the division by l; merge_splits combines them.
   std::int32_t splits;
   std::int32_t split_keys;
   float* partial_out;   // [splits, rows, heads_q, head_dim_vo]; nullptr if splits = 1

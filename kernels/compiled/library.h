@@ -26,8 +26,8 @@ struct PlanOf {
 
 // A provider is a class that extends Library<itself, its plan>, and has
 //   name(), kernels(), tensor_cores(kernel) and known_options
-//   refuse(kernel, problem)           returns why it does not support the problem, to follow the
-//                                     kernel's name; or ""
+//   refuse(kernel, problem)           returns "" or why the kernel refuses the problem, in words
+//                                     that follow its name
 //   plan(plan, tensors)               fills in its part; returns the bytes of the workspace
 //   launch(plan, tensors, stream)     enqueues the kernel
 //   copy_lse(plan, tensors, stream)   only if the kernel does not write the LSE in place

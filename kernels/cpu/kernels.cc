@@ -72,7 +72,7 @@ std::string refuse_features(const Kernel& kernel, const plumbline_problem& probl
   if (problem.layout > PLUMBLINE_PAGED_HND)
     return "unknown layout " + std::to_string(problem.layout);
   if (kernel.padded_only && !is_padded(problem.layout))
-    return "flash_unpad takes padded layouts only: there is no padding to remove";
+    return "cpu/flash_unpad supports padded layouts only: others have no padding to remove";
   if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "unknown mask " + std::to_string(problem.mask);
   const char* feature = problem.mask == PLUMBLINE_MASK_CUSTOM ? "a mask of bits"
                         : problem.softcap != 0                ? "a softcap"

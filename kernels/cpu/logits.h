@@ -14,8 +14,8 @@ inline void scale_keys(float* s, Range keys, const TokenScales& scales, std::int
 }
 
 // logit = cap tanh(scale q.k) - slope |diagonal - key|; without tanh if cap is 0. `scale` includes
-// the scales of fp8 Q and K and 1 / cap; K's scale is separate if tokens have their own. `unit` is
-// 1 for natural units, log2(e) for powers of two.
+// 1 / softcap and the scales of fp8 Q and K. If tokens have their own K scales, these are applied
+// separately. `unit` is 1 for natural units, log2(e) for powers of two.
 struct Logits {
   float scale;
   float cap;

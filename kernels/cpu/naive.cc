@@ -6,8 +6,7 @@
 //   P = exp(S - row max),  l = row sum of P
 //   out = (round(P) V) / l,  LSE = row max + ln l
 //
-// P is rounded before it is divided by l, because the rounding spec can express only this, and
-// because small weights of long rows keep their bits.
+// P is rounded before it is divided by l, so that small weights of long rows keep their bits.
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/logits.h"
 #include "kernels/cpu/matmul.h"
@@ -38,7 +37,7 @@ void store_largest(const Attention& attention, const Variant& variant, const Row
              attention.max_logit.at(block.sample, block.token(row), block.head(row)));
 }
 
-// Row by row: replaces S by P, and computes l and log2 of the row's sum of exp.
+// Row by row: replaces S by P, and computes l and log2 of the row's sum of exp(S).
 void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                   const Scratch& scratch) {
   const std::int64_t width = round_up(attention.lengths_kv[block.sample], 8);

@@ -52,7 +52,7 @@ struct Tiles {
   float* out;        // [tile_q, width_vo]     O, the running sum of P V
   float* product;    // [tile_q, width_vo]     P V of one tile
   Range* visible;    // [tile_q]               keys each row sees
-  RowBits* bits;     // [tile_q]               which of them, with a bit mask
+  RowBits* bits;     // [tile_q]               the row's bit mask, if there is one
   double* log2_sum;  // [tile_q]               log2 of the row's sum of exp; -infinity without keys
 
   Tiles(const plumbline_problem& problem, const Variant& variant, Workspace& workspace)

@@ -1,4 +1,4 @@
-"""Shared by PyTorch's kernels: layouts, masks, specs by device, and refusals."""
+"""Shared by PyTorch's kernels: layouts, masks, arguments of SDPA, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mask_beside_causal(case) -> torch.Tensor | None:
 
 
 def repeated(case, tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """Repeats the heads of K or V for operators that have one number of heads."""
+    """Repeats the heads of K or V for operators that need as many key heads as query heads."""
     return tensor.repeat_interleave(case.heads_q // case.heads_kv, dim=dim)
 
 

@@ -29,8 +29,8 @@ def flex_score_mod(case):
     length_q, length_kv = (on_device(case, lengths)
                            for lengths in (case.seqlens_q, case.seqlens_kv))
     left = case.padding == "left"
-    # Padded row i is on the diagonal of padded key i + diagonal. With padding on the left, both
-    # ends are already aligned.
+    # The diagonal of padded row i is padded key i + diagonal. With padding on the left, the last
+    # row and key are already aligned.
     diagonal = torch.full_like(length_q, case.seq_kv - case.seq_q) if left else length_kv - length_q
 
     def score_mod(score, b, h, i, j):

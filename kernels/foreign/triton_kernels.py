@@ -29,7 +29,7 @@ PROVIDER = "triton"
 OPTIONS = {"arch": str, "schedule": str, "seed": int}  # arguments of emulate
 options(*OPTIONS)
 VLLM, SGLANG = "vllm 0.33.0", "sglang 0.5.23"
-ACCUMULATOR = "fp32/toward_zero/24/8"  # sm_80; sm_90 and sm_100 lose less
+ACCUMULATOR = "fp32/toward_zero/24/8"  # for sm_80; sm_90 and sm_100 lose fewer bits
 ONLINE = Spec(p_dtype="input", qk_accumulator=ACCUMULATOR, pv_accumulator=ACCUMULATOR)
 NORMALIZED = Spec(p_dtype="input", p_normalized=True, qk_accumulator=ACCUMULATOR,
                   pv_accumulator=ACCUMULATOR)
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def options_of(case) -> dict:
-    """Returns "arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
+    """Returns options such as "arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
     given = (option.partition("=") for option in case.options.split(","))
     return {name: OPTIONS[name](value) for name, _, value in given if name in OPTIONS}
 

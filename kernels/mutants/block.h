@@ -11,7 +11,7 @@ namespace plumbline::mutants {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 inline constexpr std::int64_t max_splits = 16;
 
-// Rows [first, first + rows) of one query head. `first` counts the sample's query tokens.
+// Rows [first, first + rows) of one query head. `first` is an index of the sample's query tokens.
 struct Block {
   std::int64_t sample = 0, head = 0, first = 0, rows = 0;
 };

@@ -1,4 +1,5 @@
-// A change's choices before a tile is computed, some of which a kernel declares.
+// The parameters that a change sets before a tile is computed: tile size, splits, dtypes and
+// accumulators. A kernel declares some of them in its rounding spec.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ float lazy_limit(Change change, std::uint32_t p_dtype, bool lse_wanted);
 // Returns the maximum that a row continues with, in powers of two. This is `m`, except for changes
 // that keep another maximum. `shared` is the block's maximum.
 float held_maximum(Change change, float m, float shared);
-// for both products
+// Returns the accumulator of both matrix products.
 plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change);
 
 }  // namespace plumbline::mutants

@@ -7,7 +7,7 @@
 
 namespace plumbline::mutants {
 
-// The key after the last one keeps the value from the previous tile.
+// The tile's row after the last key keeps the previous tile's data.
 bool Loads::is_stale(Range keys, std::int64_t tile, std::int64_t j) const {
   return is(Change::memory_stale_key) && j == keys.size() && j < tile_keys_ && tile > 0;
 }

@@ -51,7 +51,7 @@ bool Logits::is_capped() const {
 }
 bool Logits::is_biased() const { return problem_.has_alibi != 0; }
 
-// Returns the factor of q.k: for the softcap's tanh if there is a softcap.
+// Returns the factor of q.k in the logit or, with a softcap, in the argument of tanh.
 float Logits::product_factor(const Block& block) const {
   const double k_scale = sequence_.k_scale(block.sample, block.head);
   const double applied = is(Change::precision_q_prescaled) ? 1 / powers_of_two(change_) : scale_;

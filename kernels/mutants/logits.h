@@ -1,5 +1,5 @@
-// From q.k to the logits of the softmax: scales (the softmax scale and K's), softcap, ALiBi, and
-// the sink's share of a row's sum.
+// Computes the logits of the softmax from q.k: scales (the softmax scale and K's), softcap, ALiBi.
+// Also adds the sink to a row's sum.
 #pragma once
 
 #include "kernels/mutants/arithmetic.h"
@@ -11,7 +11,7 @@ class Logits {
  public:
   Logits(const Sequence& sequence, Change change);
 
-  // scale * log2(e), because logits are kept in powers of two.
+  // scale * log2(e), because logits are exponents of two.
   float factor() const { return factor_; }
 
   // Replaces q.k in `s`, of tile_keys keys from keys.begin on, by logits. The caller multiplies
@@ -28,8 +28,8 @@ class Logits {
   float masked_logit() const;
 
   float sink(const Block& block) const;  // in powers of two; -infinity without sinks
-  // Adds the sink, times 2^share, as one more logit of a row. `sum` is the sum of P relative to
-  // `maximum`, `out` is the row's O.
+  // Adds one more logit to a row: the sink, its weight multiplied by 2^share. `sum` is the sum of P
+  // relative to `maximum`, `out` is the row's O.
   void add_sink(const Block& block, float share, float& maximum, float& sum, float* out,
                 std::int64_t columns) const;
 

@@ -246,7 +246,7 @@ class Kernel {
     // 1. S = Q K^T
     loads_.keys(block_, keys, tile_);
     for (std::int64_t r = 0; r < block_.rows; ++r) scores(r, keys);
-    // 2. P = 2^(c S - m), l, and the factors that O is rescaled by
+    // 2. P = 2^(c S - m) with c = within_exponent(), l, and the factors that O is rescaled by
     if (is(Change::legal_maximum_shared) || is(Change::softmax_max_of_block))
       find_shared_maximum(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);
@@ -341,7 +341,7 @@ class Kernel {
     }
   }
 
-  // Returns the largest score. NaN is skipped here; exp2 brings it back.
+  // Returns the largest score. Skips NaN, whose exp2 is NaN again.
   float largest(const float* s) const {
     float m = minus_infinity;
     for (std::int64_t j = 0; j < tile_keys_; ++j) m = s[j] > m ? s[j] : m;
@@ -451,7 +451,7 @@ class Kernel {
   const Change change_;
   const std::int64_t tile_keys_;
   const std::uint32_t p_dtype_;
-  const std::uint32_t narrow_;  // dtype of the kernels that keep sums in 16 bits
+  const std::uint32_t narrow_;  // dtype of mutants that keep values in 16 bits
   const Loads loads_;
   const Logits logits_;
   const Sum sum_;

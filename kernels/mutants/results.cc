@@ -101,7 +101,7 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
   std::fill_n(row, t_.width_vo, 0.0F);
   float largest = minus_infinity;
   for (std::int64_t split = 0; split < splits; ++split) {
-    if (!(partial_lse(split, r) <= largest)) largest = partial_lse(split, r);  // NaN is also taken
+    if (!(partial_lse(split, r) <= largest)) largest = partial_lse(split, r);  // also if it is NaN
   }
   t_.lse[r] = minus_infinity;
   if (largest == minus_infinity && !is(Change::split_nan_when_all_empty)) return;

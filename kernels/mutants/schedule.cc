@@ -102,7 +102,8 @@ std::vector<Range> Schedule::splits(std::int64_t sample) const {
   return splits;
 }
 
-// Returns the key that tiles are counted from: 0, or the first token of the sample's tensor.
+// Returns the key of the sample from which tiles are counted: 0, or, with varies_layout, the first
+// token of K's memory, which may lie before the sample.
 std::int64_t Schedule::origin(std::int64_t sample) const {
   if (!is(Change::varies_layout)) return 0;
   const cpu::TokenTensor& k = sequence_.attention().k;

@@ -133,7 +133,7 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
     std::int64_t end = diagonal + 1;
     if (is(Change::mask_causal_hides_diagonal)) end -= 1;
     if (is(Change::mask_causal_shows_one_more)) end += 1;
-    // as std::uint32_t it is larger than any key
+    // a negative end as std::uint32_t is larger than any key
     const bool wraps = is(Change::mask_causal_unsigned) && end < 0;
     if (!wraps) keys.end = std::min(keys.end, end);
   }
@@ -150,7 +150,7 @@ Range Sequence::keys_of_bits(std::int64_t sample, std::int64_t token) const {
 }
 
 bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) const {
-  // The mask has no bits from here on; other code bounds these keys.
+  // The mask has no bits for keys from seq_kv on; other code bounds them.
   if (!has_bits() || key >= problem().seq_kv) return true;
   const std::int64_t length = length_kv(sample);
   cpu::MaskBits mask = attention_.mask;

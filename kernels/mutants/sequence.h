@@ -35,7 +35,7 @@ class Sequence {
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
   // Return the factor for products of loaded K or V, for a query head. It is 1 if they are not fp8,
-  // or if each token has a scale: token scales multiply the loaded values, as Q's always do.
+  // or if loading applies the scale. Loading applies scales of tokens, and always the scale of Q.
   float k_scale(std::int64_t sample, std::int64_t head) const;
   float v_scale(std::int64_t sample, std::int64_t head) const;
 

@@ -30,9 +30,9 @@ __device__ inline double element(std::uint32_t dtype, const void* tensor, std::i
   return sign * static_cast<double>(__uint_as_float((exponent + 112U) << 23U | fraction << 13U));
 }
 
-// Returns the cell of an unnormalised P value t = exp(s - m). All t below eta are one cell. If P is
-// subnormal, cells are steps of eta / 4. Above, t is rounded to p_cell_bits significand bits. The
-// sign bit, free because t >= 0, separates the two kinds.
+// Returns the cell of an unnormalised P value t = exp(s - m). All t below eta_p are one cell. If P
+// is subnormal, cells are steps of eta_p / 4. If P is normal, t is rounded to p_cell_bits
+// significand bits. The sign bit, free because t >= 0, marks cells of subnormal P.
 __device__ inline std::uint64_t p_cell(double t, const plumbline_reference_model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63U;
   if (t < model.eta_p) return subnormal;
@@ -49,8 +49,8 @@ __device__ inline double rounded_s(double s, const plumbline_reference_model& mo
   return rint(s / step) * step;
 }
 
-// Returns the cell of a logit that is rounded to S's dtype. The logit is truncated, so that the
-// edges of cells are rounding boundaries.
+// Returns the cell of a logit that a kernel rounds to S's dtype. `s`, not yet rounded, is truncated
+// to s_cell_bits significand bits, so that the edges of cells are rounding boundaries.
 __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model& model) {
   return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0 puts both zeros into one cell
 }
@@ -83,8 +83,8 @@ __device__ inline double max_over_block(double value, double* warps) {
   return over_block(value, warps, [](double a, double b) { return fmax(a, b); });
 }
 
-// Sorts label[0, n) and sets order[i] to the former index of label[i]. Equal labels stay in key
-// order. Both arrays need room for the next power of two.
+// Sorts label[0, n) and sets order[i] to the former index of label[i]. Equal labels stay in the
+// order of their indices. Both arrays need room for n elements, n rounded up to a power of two.
 __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, std::int64_t n) {
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   std::int64_t size = 1;

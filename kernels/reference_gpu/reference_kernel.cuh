@@ -19,10 +19,10 @@
 namespace plumbline::reference_gpu {
 
 inline constexpr double u32 = 0x1p-24;
-inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u
-inline constexpr double kappa_coherent = 0.55;  // if many terms share it
+inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u^2
+inline constexpr double kappa_coherent = 0.55;  // the same of an error that many terms share
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
-inline constexpr double min_error = 0x1p-48;  // least sqrt(TA), in units of max |v|
+inline constexpr double min_error = 0x1p-48;  // least sqrt(TA), in units of v_unit
 
 // The current row, the same for all threads.
 struct Row {
@@ -95,7 +95,7 @@ __device__ inline void find_logit_errors(const RowParameters& g, Row& row, doubl
             : 0;
     row.sd[k] = sqrt(square(e0) + square(beta) + square(m * qk.f) * dims / 6);
     bias += row.p[k] * beta;
-    // Keys with one rounded logit have one P.
+    // Keys with equal rounded logits have equal P.
     const double t = g.model.u_s > 0
                          ? exp(rounded_s(row.s[k], g.model) - rounded_s(row.maximum, g.model))
                          : row.p[k] * row.total;
@@ -127,7 +127,7 @@ struct CellSum {
     coherent += cell * cell;
     cell = 0;
   }
-  // Returns what sharing adds. Errors that cancel count as 0; NaN stays.
+  // Returns what shared errors add: 0 if they cancel, NaN if a term is NaN.
   __device__ double excess() const { return coherent <= independent ? 0 : coherent - independent; }
 };
 
@@ -141,7 +141,7 @@ struct ColumnSums {
   double phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // for TE
 };
 
-// Returns the bound's relative error of each product of P and V, without the logit's.
+// Returns the worst-case relative error of each product of P and V, except that of the logit.
 __device__ inline double product_error(const RowParameters& g, const Row& row) {
   const plumbline_reference_accumulator& pv = g.model.pv;
   const double truncation = pv.toward_zero != 0 ? steps(row.n, pv) * pv.f_out : 0;
@@ -183,7 +183,7 @@ __device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std
   }
 }
 
-// Computes all terms except TS, and the bound.
+// Computes the bound, and the sum of all variance terms except TS.
 __device__ inline void finish_column(const RowParameters& g, const Row& row, std::int64_t column,
                                      double bound_of_o, double* variance, double* bound,
                                      double* o_out) {
@@ -232,7 +232,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   *bound = sums.worst + fabs(o) * bound_of_o + g.model.eta_split;
 }
 
-// Returns the bound's relative error of o from the denominator, a sum over all weights.
+// Returns the worst-case relative error of o from the denominator, a sum over all weights.
 __device__ inline double bound_of_o(const RowParameters& g, const Row& row, double* warps) {
   const PRounding rounding = p_rounding(g, row);
   const bool rounded = g.model.denominator_from_rounded_p != 0;
@@ -244,7 +244,7 @@ __device__ inline double bound_of_o(const RowParameters& g, const Row& row, doub
   return sum_over_block(sum, warps) + (rounded ? g.model.u_p : 0);
 }
 
-// Returns lse_sigma^2 without the part of S.
+// Returns lse_sigma^2 without the part from rounding S.
 __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   const PRounding rounding = p_rounding(g, row);
   double logit = 0, weights = 0, phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -274,8 +274,9 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   return variance;
 }
 
-// Returns true if an octave of t = exp(s_k - m) has few significands: cells of several keys have
-// more than an eighth of (its sum of p_k^2)^2.
+// Returns true if an octave of t = exp(s_k - m) has few significands: (sum p_k^2)^2, summed over
+// its cells of several keys, exceeds an eighth of that of the octave. Ignores octaves with less
+// than 1/1024 of the row's sum of p_k^2.
 __device__ inline bool has_few_significands(const Row& row) {
   constexpr int octaves = 64;
   double squares[octaves], of_cells[octaves];
@@ -308,7 +309,7 @@ __device__ inline bool has_few_significands(const Row& row) {
   return false;
 }
 
-// Returns true if the logits are so nearly equal that all rows of a problem have the same P.
+// Returns true if the row is flat: its logits' standard deviation, weighted by P, is at most 2 u_P.
 __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   double sum = 0, first = 0, second = 0;
   for (std::int64_t k = 0; k < row.n; ++k) {
@@ -320,8 +321,8 @@ __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   return second - square(first) / sum <= square(2 * g.model.u_p);
 }
 
-// Returns S_t of TA to all threads: the largest share of at most 128 keys whose P lie within 8 u32
-// of each other.
+// Returns S_t of TA to all threads: the largest share of keys, among at most 128 sampled ones,
+// whose P lie within 8 u32 of each other.
 __device__ inline double repeated_share(const Row& row, double* warps) {
   constexpr std::int64_t most = 128;
   const std::int64_t sampled = row.n < most ? row.n : most;

@@ -56,7 +56,7 @@ function said(input: HistoryInput, point: Point): string {
       `rms ${number(point.rms)} sigma`,
   ];
   if (point.ratio !== null)
-    lines.push(`time ${number(point.ratio)} of the sentinel's${point.set_aside ? ", set aside" : ""}`);
+    lines.push(`time / sentinel's ${number(point.ratio)}${point.set_aside ? ", set aside" : ""}`);
   if (night?.commit) lines.push(`commit ${commit(night.commit)}`);
   if (night?.suspect) lines.push("the night is suspect");
   return lines.join("\n");
@@ -230,7 +230,7 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
     has("failure") && "Crosses fail.",
     has("open") && "Triangles are open.",
     has("unmeasured") && "Empty circles were not measured.",
-    input.since_night >= from && "The red dotted line is where the news begins.",
+    input.since_night >= from && "The red dotted line marks the start of the issue.",
     nights.some(({ suspect }) => suspect) &&
       "Shaded nights are suspect: their times were set aside.",
     has_commits(nights) ? "Ticks on top are changes of the commit." : "No commit recorded.",

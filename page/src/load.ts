@@ -1,4 +1,4 @@
-// Loads the report from this file or from the page's server.
+// Loads the report from the HTML file, or from the server of the page.
 import type { CaseAnswer, Report } from "./data.ts";
 
 async function unzipped(base64: string): Promise<string> {
@@ -21,12 +21,12 @@ async function json_of(path: string): Promise<unknown> {
 
 export async function load_report(): Promise<Report> {
   const text = document.getElementById("report-data")?.textContent?.trim() ?? "";
-  // "@" begins the placeholder of a template that was not filled; base64 has none.
+  // "@" begins the placeholder of a template that was not filled; base64 has no "@".
   const report = (text === "" || text.startsWith("@")
     ? await json_of("/api/report")
     : JSON.parse(await unzipped(text))) as Report;
   if (report.schema !== 1)
-    throw new Error(`the report has schema ${String(report.schema)}, and this page reads 1`);
+    throw new Error(`the report has schema ${String(report.schema)}, and this page reads schema 1`);
   return report;
 }
 

@@ -93,7 +93,7 @@ class App {
     };
   }
 
-  // Typing adds no entries to the browser's history.
+  // Typing adds an entry to the browser's history only if it changes the panel.
   private replace(changes: Partial<State>): void {
     const is_new_panel = this.page.state.panel !== changes.panel;
     const hash = this.page.link(changes);
@@ -115,7 +115,7 @@ class App {
     this.focus_after(before, focused);
   }
 
-  // Keeps the focus, or moves it to the heading of a new panel or case.
+  // Keeps the focus, or moves it to a newly chosen issue or the heading of a new panel or case.
   private focus_after(before: State, focused: string | undefined): void {
     const { state } = this.page;
     if (document.activeElement === this.search) return;

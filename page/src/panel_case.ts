@@ -44,7 +44,7 @@ function neighbours(page: Page, row: number): HTMLElement | null {
     link(bad[place + 1], "next \u2192", "j"));
 }
 
-// Summarises the finding: the time of a slower case, the error of any other.
+// Summarises the finding: the time of a case that got slower or faster, otherwise the error.
 function verdict(page: Page, row: number): Child {
   const { cases } = page.model;
   const at = cases.number("percent_of_limit", row);
@@ -103,7 +103,7 @@ function findings(detail: Detail): HTMLElement | null {
     location !== "" && h("li", null, "Where: ", clipped(location, 600)),
     worst !== null && h("li", null, worst_text(worst)),
     looser_rung !== "" &&
-      h("li", null, "A looser spec would explain it: ", clipped(looser_rung, 300)),
+      h("li", null, "A looser spec would explain the error: ", clipped(looser_rung, 300)),
     ...notes.map((note) => h("li", null, "Note: ", clipped(note, 600))),
   ].filter((line) => line !== false);
   const [errors, others] = [deciding_statistics(detail), other_statistics(detail)];
@@ -140,7 +140,7 @@ function pictures(detail: Detail, is_fine: boolean): Child {
 
 function contract(detail: Detail): HTMLElement {
   const { contract, launched } = detail;
-  return section("What it promises and what ran", facts([
+  return section("What the kernel promises and what ran", facts([
     ["Judged by the spec", contract.spec],
     ["Declared by the kernel", contract.declared],
     ["Promises", contract.promises],
@@ -148,10 +148,10 @@ function contract(detail: Detail): HTMLElement {
     ["Launched", launched.what],
     ["Build", launched.build],
     ["Tensor cores", launched.tensor_cores],
-    ["Registers a thread", launched.registers === null ? "" : String(launched.registers)],
-    ["Bytes spilled a thread", launched.spills === null ? "" : String(launched.spills)],
+    ["Registers per thread", launched.registers === null ? "" : String(launched.registers)],
+    ["Spilled bytes per thread", launched.spills === null ? "" : String(launched.spills)],
     ["Shared memory", launched.shared_bytes === null ? ""
-      : `${number(launched.shared_bytes / 1000)} KB a block`],
+      : `${number(launched.shared_bytes / 1000)} KB per block`],
     ["Saved to", detail.saved_to],
   ]));
 }

@@ -76,8 +76,8 @@ export function cases_panel(page: Page): Child {
     h("h1", { tabindex: -1 }, "Cases"),
     filter_bar(page, rows),
     cases.rows === 0
-      ? empty("The run has no cases: its suites planned none for this device and tier. This one " +
-          "has some:", "plumbline run cases/smoke.toml")
+      ? empty("The run has no cases: its suites planned none for this device and tier. This " +
+          "command runs some:", "plumbline run cases/smoke.toml")
       : rows.length === 0
         ? empty(`None of the ${count(cases.rows)} cases matches all filters and words. Remove ` +
             "one above.")

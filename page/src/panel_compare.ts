@@ -117,7 +117,7 @@ function slopes(chosen: Chosen, measure: Measure, width: number): HTMLElement {
     title: `${measure.title}, from A to B`,
     label: in_words(chosen, measure),
     drawings: [drawing],
-    text: "A line is a case; up is worse. Red and dashed: B has more by over 5 %. Blue: less. " +
+    text: "A line is a case; up is worse. Red and dashed: B is over 5 % above A. Blue: below. " +
       "Grey: the same." + (drawn < list.length ? ` The ${drawn} that change most are drawn.` : ""),
     table: () => pairs_table(chosen),
   });
@@ -138,7 +138,7 @@ function pareto(chosen: Chosen, width: number): HTMLElement {
   const list = candidates(chosen);
   if (list.length === 0)
     return empty("None of these cases was timed, so error and time cannot be set against each " +
-      "other. Suites that are timed:", "plumbline run cases/timed.toml");
+      "other. This suite measures times:", "plumbline run cases/timed.toml");
   const front = pareto_front(list);
   return figure({
     title: "Error against time",
@@ -209,7 +209,7 @@ export function compare_panel(page: Page): Child {
       choice("Measure", measures.map(({ name, title }) => [name, title] as const), measure.name,
         (name) => page.go({ measure: name }))),
     chosen.pairs.pairs.length === 0
-      ? empty("The two have no problem in common, so no pair can be made. Choose other values, " +
+      ? empty("A and B have no problem in common, so no pair can be made. Choose other values, " +
           "or run both on one suite.")
       : [h("p", { role: "status" }, in_words(chosen, measure)),
          h("div", { class: is_wide() ? "two-columns" : null },

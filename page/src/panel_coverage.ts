@@ -29,7 +29,7 @@ function measured(page: Page): HTMLElement {
   const downs = [...crossing.downs].sort((a, b) => missing(b) - missing(a));
   return section("Cases that were measured, by kernel and dtype",
     downs.length === 0
-      ? empty("The run has no cases. The suite of every night has some:",
+      ? empty("The run has no cases. This command runs the suite of every night:",
           "plumbline run cases/nightly.toml")
       : h("div", { class: "scrolling", tabindex: 0, role: "group", "aria-label": "Measured cases" },
           h("table", { class: "grid" },
@@ -41,7 +41,7 @@ function measured(page: Page): HTMLElement {
               crossing.acrosses.map((dtype) =>
                 unmeasured_cell(page, kernel, dtype, crossing.at(kernel, dtype)))))))),
     h("p", { class: "small-print" },
-      "Hatched: not measured. A cell links to its cases that were not measured."));
+      "Hatched: not measured. A cell links to its unmeasured cases, or to all if it has none."));
 }
 
 function lost(page: Page): HTMLElement {

@@ -44,7 +44,7 @@ export function range_text(model: Model, group: Group): string {
   const [from, to] = [commit(group.since), commit(group.commit)];
   if (from !== "" && to !== "") return from === to ? `at ${to}` : `since ${from}..${to}`;
   if (to !== "") return `at ${to}, without a past`;
-  if (from !== "") return `since after ${from}`;
+  if (from !== "") return `since a commit after ${from}`;
   const night = model.report.nights[group.since_night];
   return night === undefined ? "since when is not known" : `since ${night_title(night)}`;
 }

@@ -1,4 +1,4 @@
-// Moves the focus by arrow keys within a table or row of controls. The tab key reaches one of them.
+// Moves the focus by arrow keys within a table or row of controls. Tab reaches only one control.
 
 // `places`: the controls by row and column; null if there is none.
 export function roving(container: HTMLElement, places: (HTMLElement | null)[][],

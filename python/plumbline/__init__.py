@@ -247,9 +247,10 @@ def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> 
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
     UNDECIDED also raises. It usually means that only a looser spec than the stated one explains the
-    output. Without a stated spec, the output is explained only above 90 % of a limit, or only by a
-    model that rounds S. The text explains how to decide it. The arguments are as in `check`, and
-    `msg` as in torch.testing.assert_close: a replacement of the text, or a function of the text.
+    output. Without a stated spec, it usually means that the output is explained only above 90 % of
+    a limit, or only by a model that rounds S. The text names what would decide. The arguments are
+    as in `check`, and `msg` as in torch.testing.assert_close: a replacement of the text, or a
+    function of the text.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
@@ -396,7 +397,7 @@ def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
         for other in ("mask", "attn_bias"):
             if other in asked:
                 raise TypeError(f"attn_mask and {other} are both given: attn_mask stands for mask "
-                                "(booleans) or attn_bias (floats); pass mask and attn_bias alone")
+                                "(booleans) or attn_bias (floats); leave attn_mask out")
     if "is_causal" in asked:
         if "causal" in asked:
             raise TypeError('is_causal and causal are both given: is_causal=True is '

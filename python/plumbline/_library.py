@@ -42,7 +42,7 @@ def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str
         library = ctypes.CDLL(chosen, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"plumbline's {what} cannot be loaded: {error}\n  remedy: {remedy}, or "
-                          f"set {variable}") from None
+                          f"set {variable} to its path") from None
     if getattr(library, f"{name}_interface")() < interface:
         raise ImportError(f"{chosen} is older than this package\n  remedy: install both from one "
                           "wheel")
@@ -112,7 +112,7 @@ def _call(function: Any, *arguments: Any) -> str:
     if status != 1:
         raise RuntimeError(f"plumbline: internal error: {text}")
     if "state layout = " in text and "pytest" in sys.modules:
-        text += ("\n  remedy for all tests of a project: layout in [tool.plumbline] of "
+        text += ("\n  remedy for all tests of a project: set layout in [tool.plumbline] of "
                  "pyproject.toml, which the fixture attention_judge reads (docs/pytest.md)")
     raise ValueError(text)
 

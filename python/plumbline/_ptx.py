@@ -101,7 +101,7 @@ class Kernel:
     def launch(self, arch: str, grid: Tuple[int, int, int], block: Tuple[int, int, int],
                parameters: bytes, shared: int = 0, schedule: str = "in_order", seed: int = 0,
                lanes: str = "lockstep", allocations: Optional[Iterable[Extent]] = None) -> None:
-        """Raises Error. `allocations`: accessible memory, may overlap; None: any memory."""
+        """Raises Error. `allocations`: accessible extents, which may overlap; None: all memory."""
         if len(parameters) != self.parameter_bytes:
             raise ValueError(f"{len(parameters)} bytes of parameters, and the kernel takes "
                              f"{self.parameter_bytes}")

@@ -35,8 +35,8 @@ class Utils:
     def load_binary(self, name: str, binary: bytes, shared: int, device: int
                     ) -> Tuple[None, bytes, int, int, int]:
         """Returns module, function, registers, spills and the maximum number of threads. The
-        function is the PTX, which the launcher compiles, because it knows Triton's options. There
-        is no module, because it might be unloaded while another driver is active."""
+        function is the PTX, which the launcher compiles, because it knows Triton's options. The
+        module is None, because Triton might unload one while another driver is active."""
         return None, binary, 0, 0, 1024
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
@@ -126,7 +126,7 @@ class Driver(DriverBase):
         return torch.device("cpu")
 
     def map_python_to_cpp_type(self, ty: str) -> str:
-        raise EmulationError("Triton's ahead-of-time launchers are CUDA's: the emulator has none")
+        raise EmulationError("Triton's ahead-of-time launchers need CUDA and are not emulated")
 
     def get_benchmarker(self) -> Callable[..., List[float]]:
         return _run_once
@@ -146,7 +146,7 @@ class Driver(DriverBase):
 def start(arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> Driver:
     known = _ptx.architectures()
     if arch not in known:
-        raise ValueError(f"no architecture {arch!r}\n  remedy: one of {', '.join(known)}")
+        raise ValueError(f"no architecture {arch!r}\n  remedy: choose one of {', '.join(known)}")
     if not hasattr(knobs.runtime, "add_stages_inspection_hook"):
         raise ImportError(f"Triton {triton.__version__} is too old for plumbline.triton\n  remedy: "
                           f"pip install triton=={TRITON}")
@@ -294,7 +294,7 @@ def _require_host_memory(tensor: Any) -> None:
     device = getattr(tensor, "device", None)
     if getattr(device, "type", "cpu") != "cpu":
         raise EmulationError(f"a tensor is on {device}, but the emulator reads host memory"
-                             "\n  remedy: give the kernel tensors of the CPU (.cpu())")
+                             "\n  remedy: give the kernel tensors in host memory (.cpu())")
 
 
 def _overlap(a: _ptx.Extent, b: _ptx.Extent) -> bool:

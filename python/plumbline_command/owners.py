@@ -19,7 +19,7 @@ _SCRIPT = re.compile(r"(?:^|/)bin/(plumbline(?:-ptx)?),", re.M)
 
 
 class Owner(NamedTuple):
-    """A distribution of another project, and what it owns of ours."""
+    """A distribution of another project, and our names that it owns."""
     name: str
     version: str
     owns: List[str]

@@ -39,7 +39,7 @@ typedef enum plumbline_check_status {
   PLUMBLINE_CHECK_NO_PROBLEM = 1, /* the arrays are not an attention problem; the text says why */
   PLUMBLINE_CHECK_INTERNAL = 2,   /* out of memory, or a bug in plumbline */
   /* The spec is a rounding model of the ladder, but not for inputs of this dtype; the first line
-   * of the text names it. Up to interface 1 this was NO_PROBLEM. */
+   * of the text names the spec. Up to interface 1 this was NO_PROBLEM. */
   PLUMBLINE_CHECK_SPEC_OF_OTHER_DTYPE = 3
 } plumbline_check_status;
 

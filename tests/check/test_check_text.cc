@@ -92,8 +92,8 @@ TEST(CheckText, RoundingIsShortUnlessVerbose) {
   EXPECT_THAT(full, HasSubstr("source    https://example.org\n"));
   EXPECT_THAT(full, HasSubstr("ladder    percent of the limit: FlashInfer decode 4031 %, "
                               "FlashAttention-2 68 % (explains)"));
-  EXPECT_THAT(full, HasSubstr("sigma     0.1 at the worst, with 7 visible keys: P rounding 75 %, "
-                              "output rounding 25 %\n"));
+  EXPECT_THAT(full, HasSubstr("sigma     0.1 at the worst element, with 7 visible keys: P rounding "
+                              "75 %, output rounding 25 %\n"));
   EXPECT_THAT(full, Not(HasSubstr("in full:")));
 }
 

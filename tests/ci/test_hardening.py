@@ -119,7 +119,7 @@ class Kills(InFolder):
     def test_a_difference_is_told_by_its_table(self):
         self.assertEqual(kills.difference({"run": ["a"]}, {"run": ["a"]}), "")
         self.assertEqual(kills.difference({"run": ["a"]}, {"run": ["a", "b"]}),
-                         "run: 1 rows instead of 2; first: b")
+                         "run: 1 rows instead of 2; differing row: b")
 
     def test_options_are_checked(self):
         self.assertIn("is not a program", self.run_it(CI / "kills.py", "--plumbline", "x", code=2))

@@ -64,9 +64,10 @@ class Seconds(InFolder):
                             "test\t7\t6.1\tT.slow\n", code=1)
         self.assertIn("2 over 5 s and twice the figure", said)
         self.assertIn("build a.o: 20.1 s, was 10.0 s", said)
-        self.assertIn("not judged, since the file lacks it: test T.new: 5.1 s", said)
+        self.assertIn("not judged, because no figure is committed: test T.new: 5.1 s", said)
         self.assertIn("test T.slow: 6.1 s, was 3.0 s", said)
-        self.assertIn("remedy: make it faster, or `ci/seconds.py --build build --accept`", said)
+        self.assertIn("remedy: make the step or test faster, or "
+                      "`ci/seconds.py --build build --accept`", said)
 
     def test_a_slower_machine_raises_the_limit_and_a_common_slowdown_fails(self):
         names = [f"T.{number}" for number in range(20)]
@@ -78,7 +79,7 @@ class Seconds(InFolder):
                 f"test\t7\t{usual}\t{name}\n" for name in names[1:])
         said = self.compare(log(12, 23.9))  # 1.2 times slower: the limit is 24 s
         self.assertIn("none over 5 s", said)
-        self.assertIn("the limit is 1.20 times that", said)
+        self.assertIn("twice the figure is multiplied by 1.20", said)
         self.assertIn("test T.0: 24.1 s, was 10.0 s", self.compare(log(12, 24.1), code=1))
         self.assertIn("20 over 5 s", self.compare(log(31, 31), code=1))
 

@@ -227,7 +227,7 @@ NO_RECORDING = {
     "rows of two lengths": ({D.replace("d_A100_fp32", "a_A100_tf32"):
                              b"3f7aa000 3f87c000\nbe87e000\n"}, "its rows have [1, 2] numbers"),
     "fewer columns": ({D.replace("d_A100_fp32", "b_A100_tf32"): b"3f7aa000\nbe87e000\n"},
-                      "1 numbers a row, not 2"),
+                      "1 numbers a row, not 2 as in a"),
     "other numbers": ({D: (b"0" * 32 + b"\n") * 2}, "its conversion has another hash than pinned"),
 }
 

@@ -269,7 +269,7 @@ def test_a_cluster_that_does_not_answer(sandbox):
     done = sandbox.run("fleet/kubernetes.sh", "night", "--", "--namespace", "n")
     assert done.returncode == 3, done.stdout
     assert "refused\nci/fleet/kubernetes.sh: kubectl delete job failed, for the" in done.stdout
-    assert "remedy: see that the cluster answers (kubectl --namespace n cluster" in done.stdout
+    assert "remedy: check that the cluster answers (kubectl --namespace n cluster" in done.stdout
     assert sandbox.called().count("kubectl") == 1
 
 

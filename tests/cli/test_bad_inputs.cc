@@ -58,7 +58,7 @@ std::vector<BadInput> verbs() {
       {"diff good.safetensors cpu/flash s.toml", 2, {"name two dumps"}},
       {"diff cpu/flash cpu/naive s.toml --mask none", 2, {"do not apply to suites"}},
       {"history", 2, {"case", "plumbline history --help"}},
-      {"merge", 2, {"out is missing: Database that takes up", "plumbline merge --help"}},
+      {"merge", 2, {"out is missing: Database to merge into", "plumbline merge --help"}},
       {"merge all.db", 2, {"shards", "plumbline merge --help"}},
       {"prune", 2, {"database", "plumbline prune --help"}},
       {"prune good.db --nights 0", 2, {"--nights"}},

@@ -210,7 +210,7 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   // The database was judged later than the shard files, which add nothing.
   EXPECT_THAT(
       plumbline("merge all.db 1.db 2.db 3.db").text,
-      AllOf(HasSubstr("0 runs added, 0 replaced, 3 were there"), HasSubstr("0 outcomes more")));
+      AllOf(HasSubstr("0 runs added, 0 replaced, 3 already there"), HasSubstr("0 more outcomes")));
   EXPECT_EQ(raw_sql(path("all.db"), scores), whole);
   EXPECT_EQ(plumbline("merge all.db").code, 2);
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);

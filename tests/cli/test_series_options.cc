@@ -59,8 +59,9 @@ TEST_F(SeriesOptions, OtherOptionsHaveSeparatePast) {
 
   // Two runs that the user names are compared, and the report states the options.
   const auto compared = plumbline("compare latest~1 latest");
-  EXPECT_THAT(compared.text, AllOf(HasSubstr("1 with other provider options: \"\" in "),
-                                   HasSubstr("\"tile_kv=24\" in ")));
+  EXPECT_THAT(compared.text,
+              AllOf(HasSubstr("cases with other provider options: 1; the first has \"\" in "),
+                    HasSubstr("\"tile_kv=24\" in ")));
   EXPECT_THAT(plumbline("compare latest~2 latest").text, Not(HasSubstr("other provider options")));
 }
 

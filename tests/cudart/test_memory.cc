@@ -20,7 +20,7 @@ TEST(CudartMemory, AllocationIsAlignedAndPoisoned) {
   EXPECT_EQ(static_cast<std::uint8_t*>(pointer)[999], 7);
   EXPECT_EQ(cudaFree(pointer), success);
   EXPECT_EQ(cudaFree(pointer), invalid_value);
-  EXPECT_THAT(plumbline_cudart_last_failure(), HasSubstr("was not allocated here"));
+  EXPECT_THAT(plumbline_cudart_last_failure(), HasSubstr("was not allocated by this CUDA library"));
   EXPECT_EQ(cudaGetLastError(), invalid_value);
   EXPECT_EQ(cudaGetLastError(), success) << "taken";
   EXPECT_EQ(cudaFree(nullptr), success);

@@ -301,7 +301,7 @@ TEST_F(GpuScript, SkipsFinishedSteps) {
   const auto other = gpu("--only mma");
   EXPECT_EQ(other.code, 0) << other.text;
   EXPECT_THAT(other.text,
-              HasSubstr("earlier results are of another GPU, commit or --quick: kept as"));
+              HasSubstr("earlier results are for another GPU, commit or --quick setting: kept as"));
   EXPECT_THAT(read("out/summary.md"), HasSubstr("## GPU: 1 steps passed"));
 }
 
@@ -318,7 +318,7 @@ TEST_F(GpuScript, DeadlineCutsStepAndStopsRun) {
   EXPECT_THAT(summary,
               AllOf(HasSubstr("1 steps passed, 0 failed, 1 cut off, 1 not run"),
                     HasSubstr("by the deadline of 20 s"), HasSubstr("a fingerprint: 3f800004"),
-                    HasSubstr("s are left before the deadline, it needs 5")));
+                    HasSubstr("s are left before the deadline; needs 5 s")));
   EXPECT_EQ(shell("grep -c sleep /proc/$(cat calls.pid)/cmdline").code == 0, false)
       << "what the step started is gone";
 }

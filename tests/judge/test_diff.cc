@@ -39,7 +39,7 @@ TEST(JudgeDiff, ExplainedByRoundingPasses) {
   EXPECT_EQ(judgement.percent_of_limit, 50);
   EXPECT_THAT(
       judgement.notes,
-      ElementsAre("rounding: what both declare explains the difference: at most 3.25 of its "
+      ElementsAre("rounding: the declared roundings explain the difference: at most 3.25 of its "
                   "standard deviations, 6.5 are legal; the largest "
                   "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
@@ -50,7 +50,7 @@ TEST(JudgeDiff, RoundingHasPeakLimit) {
   EXPECT_EQ(judge_diff(diff).verdict, Verdict::pass);
   diff.max_sigma = std::nextafter(6.5, 7);
   EXPECT_EQ(judge_diff(diff).verdict, Verdict::fail);
-  EXPECT_THAT(judge_diff(diff).findings.at(0).text, HasSubstr("does not explain"));
+  EXPECT_THAT(judge_diff(diff).findings.at(0).text, HasSubstr("do not explain"));
   diff.elements = 100'000'000;
   EXPECT_EQ(judge_diff(diff).verdict, Verdict::pass);
   for (const double bad : {nan_value, infinity}) {

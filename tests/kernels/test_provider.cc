@@ -80,7 +80,7 @@ TEST(Provider, RefusesUnknownValuesWithReason) {
   EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_q = PLUMBLINE_E5M2; }),
               HasSubstr("got e5m2"));
   EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_out = PLUMBLINE_BF16; }),
-              HasSubstr("asked for bf16"));
+              HasSubstr("the output bf16"));
   EXPECT_THAT(
       reason([](auto& problem, auto&) { problem.layout = PLUMBLINE_RAGGED_THD; }, "flash_unpad"),
       HasSubstr("padded layouts only"));

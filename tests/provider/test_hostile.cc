@@ -73,7 +73,7 @@ TEST_F(Hostile, ArenaLengthIsSealed) {
 
 TEST_F(Hostile, FloatingPointStateIsRestored) {
   expect_fault("rounds_up", "the rounding mode (upward)");
-  expect_fault("flushes", "flushing of subnormals (FTZ), subnormal inputs (DAZ)");
+  expect_fault("flushes", "flushing of subnormals (FTZ), zeroing of subnormal inputs (DAZ)");
   expect_fault("traps", "traps of floating-point exceptions");
 }
 

@@ -142,7 +142,7 @@ def test_function():
     plumbline.assert_attention(*square(good, q, k, v))
 """})
     assert counts(ran.stdout) == {"failed": 2}
-    remedy = "remedy for all tests of a project: layout in [tool.plumbline] of pyproject.toml"
+    remedy = "remedy for all tests of a project: set layout in [tool.plumbline] of pyproject.toml"
     assert ran.stdout.count(f"E         {remedy}, which the fixture attention_judge reads") == 2
 
 

@@ -36,7 +36,7 @@ TEST(Comparison, EmptyIfNothingChanged) {
   const std::string text = render_comparison(comparison_of({same("a/b/c")}), {false, 80});
   EXPECT_EQ(text,
             "1 case in both, 1 with equal bits; 0 only in night 1, 0 only in night 2\n"
-            "time, over that of the sentinel: 0 slower and 0 faster by more than noise\n");
+            "time relative to the sentinel: 0 slower and 0 faster cases (beyond noise)\n");
 }
 
 TEST(Comparison, TimesSortedByChange) {

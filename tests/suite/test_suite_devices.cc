@@ -96,8 +96,8 @@ a = { kernel = "emulated/a", arch = "sm_80", device = "cpu" }
 b = { kernel = "emulated/a", arch = ["sm_90"], tensor_cores = "maybe" }
 )"),
       ElementsAre(
-          StartsWith(
-              "suite.toml:8: arch and devices are both given | arch = [\"sm_90\"] is short for"),
+          StartsWith("suite.toml:8: arch and devices are both given | remove one; arch = "
+                     "[\"sm_90\"] is short for"),
           AllOf(StartsWith("suite.toml:13: arch: \"sm_91\" is not one of sm_80, sm_86, sm_89, "
                            "sm_90, sm_100"),
                 HasSubstr("sm_90?")),

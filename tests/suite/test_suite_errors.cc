@@ -56,7 +56,7 @@ exclude = [{}, { kernel = "cpu/x", mask = "nonne" }, 3]
           StartsWith("suite.toml:14: reason is not a text"),
           StartsWith("suite.toml:15: kernels is not a list of texts"),
           StartsWith("suite.toml:16: timed is not true or false"),
-          "suite.toml:17: \"gpu\" is not a device | devices are cpu, cuda:0, emulated:sm_90",
+          "suite.toml:17: \"gpu\" is not a device | use cpu, cuda:N or emulated:ARCH",
           StartsWith("suite.toml:18: pairwise is not a table"),
           StartsWith("suite.toml:19: an empty exclude table drops every case"),
           AllOf(StartsWith("suite.toml:19: mask: \"nonne\" is not one of"),

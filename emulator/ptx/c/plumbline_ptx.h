@@ -71,7 +71,7 @@ void plumbline_ptx_allocations_free(plumbline_ptx_allocations* allocations);
  * overlap; those of 0 bytes are ignored. */
 void plumbline_ptx_allocations_add(plumbline_ptx_allocations* allocations, const void* begin,
                                    size_t bytes);
-/* Does nothing if no allocation begins there. */
+/* Does nothing if no allocation begins at `begin`. */
 void plumbline_ptx_allocations_remove(plumbline_ptx_allocations* allocations, const void* begin);
 void plumbline_ptx_allocations_clear(plumbline_ptx_allocations* allocations);
 
@@ -100,7 +100,7 @@ typedef struct plumbline_ptx_launch_options {
 
 /* Runs all blocks on all CPUs and waits for them. Returns 0, or 1 with the error of the first
  * failed block (by index). The error names lines of the PTX, and of the source if the PTX has line
- * information. The kernel's outputs are then unspecified. */
+ * information. After an error the kernel's outputs are unspecified. */
 int32_t plumbline_ptx_launch(const plumbline_ptx_kernel* kernel,
                              const plumbline_ptx_launch_options* options, char* error,
                              size_t error_bytes);

@@ -30,7 +30,7 @@ Text pack(const std::vector<std::string>& paths, const std::string& output) {
     auto entry = ptx_entry(std::move(*text));
     if (!entry)
       return tl::unexpected(fmt::format(
-          "{}: {}\n  remedy: name a file of PTX, such as nvcc -ptx writes", path, entry.error()));
+          "{}: {}\n  remedy: name a file of PTX, as written by nvcc -ptx", path, entry.error()));
     entries.push_back(std::move(*entry));
   }
   const auto bytes = write_fat_binary(entries);
@@ -50,7 +50,7 @@ Text pack(const std::vector<std::string>& paths, const std::string& output) {
 Text list(const std::string& path) {
   constexpr std::string_view remedy =
       "name a fat binary: nvcc -fatbin writes one, and objcopy -O binary -j .nv_fatbin "
-      "--set-section-flags .nv_fatbin=alloc takes it from a library";
+      "--set-section-flags .nv_fatbin=alloc extracts one from a library";
   auto file = contents(path, remedy);
   if (!file) return file;
   const auto entries = read_fat_binary(std::as_bytes(std::span(*file)));

@@ -135,7 +135,7 @@ AI f64 sum_to_odd(f64 a, f64 b) {
   return D((error > 0) == (sum > 0) ? bits | 1 : bits - 1);
 }
 
-// fp16 and bf16 arithmetic in fp64, which holds each product exactly; one rounding each.
+// fp16 and bf16 arithmetic in fp64, which holds each product exactly. Each operation rounds once.
 AI f64 half(u16 bits) { return static_cast<f64>(H(bits)); }
 AI u16 to_half(f64 x) { return x != x ? not_a_half : B(static_cast<f16>(x)); }
 AI f64 brain(u16 bits) { return static_cast<f64>(BF(bits)); }
@@ -229,8 +229,8 @@ AI T shift_right(T a, u32 n) {
   if (n >= width) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
   return static_cast<T>(a >> n);
 }
-// Returns bits pos to pos + len - 1 of a. Signed types extend the highest bit of the field; if the
-// field ends beyond the word, the sign bit.
+// Returns bits pos to pos + len - 1 of a. Signed types are extended by the field's highest bit, or
+// by the word's sign bit if the field ends beyond the word.
 template <class T>
 AI T extract(T a, u32 pos, u32 len) {
   constexpr u32 width = sizeof(T) * 8;

@@ -29,7 +29,7 @@ int decided(const DecisionOptions& options, Decide&& decide) {
   if (options.why.empty())
     end_command(exit_usage, "--why must not be empty", "say why this is decided");
   if (options.who.empty()) {
-    end_command(exit_usage, "no user name: $USER is empty", "say --who NAME");
+    end_command(exit_usage, "no user name: $USER is empty", "add --who NAME");
   }
   auto store = need(options.database.open_existing());
   auto run = need(store->resolve_run(options.run), exit_usage);
@@ -90,7 +90,7 @@ int acknowledge(const DecisionOptions& options) {
     end_command(exit_usage,
                 fmt::format("--until {} has come, so the acknowledgement would expire at once",
                             options.until),
-                "name a day after today, or none");
+                "name a day after today, or omit --until");
   }
   return decided(options, [&](Store& store, const std::string& run) {
     const int seen = need(
@@ -157,7 +157,7 @@ constexpr std::array verbs{
          "Why these outcomes are right", "plumbline baseline pin latest --why 'release 1.4'", pin},
     Verb{"acknowledge",
          "These regressions are known and fail no run until they get worse or expire",
-         "Why they stay for now",
+         "Why the regressions stay for now",
          "plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver 600, #31' "
          "--until 2027-02-01",
          acknowledge, true}};
@@ -173,7 +173,7 @@ void add_decision(Command baseline, const Verb& verb, int& exit_code) {
   if (verb.has_expiry) {
     command
         .add_option("--until", options.until, "YYYY-MM-DD",
-                    "First day (UTC) on which it fails runs again; default: never")
+                    "First day (UTC) on which the regression fails runs again; default: never")
         .check(day_error);
   }
   options.database.add_to(command);

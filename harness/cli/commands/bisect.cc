@@ -61,7 +61,7 @@ BisectBy by_findings(const Night& night) {
 }
 
 // Returns the index of the last night before the newest rise of the time's level, because a time
-// regression is found some nights late. `nights`: newest first. Returns their number if the time
+// regression is found some nights late. `nights`: newest first. Returns nights.size() if the time
 // never rose.
 std::size_t last_night_before_rise(const std::vector<Night>& nights) {
   std::vector<double> values;
@@ -239,7 +239,8 @@ void add_bisect(Command app, int& exit_code) {
   command.add_option("--good", options.good, "COMMIT",
                      "Commit at which the case was fine (default: of the last accepted run)");
   command.add_option("--bad", options.bad, "COMMIT",
-                     "Commit at which it is bad (default: of the first failure after --good)");
+                     "Commit at which the case is bad (default: of the first failure after "
+                     "--good)");
   command
       .add_option("--by", options.by,
                   "Criterion for a bad commit (default: that of the first failure)")
@@ -247,7 +248,7 @@ void add_bisect(Command app, int& exit_code) {
   command
       .add_option("--limit", options.limit,
                   "Time ratio or rms above which a commit is bad (default: the geometric mean of "
-                  "the stored values at both)")
+                  "the stored values at --good and --bad)")
       .check(above_zero("a ratio or an rms"));
   options.providers.add_to(command);
   add_format(command, options.format, bisect_formats, "What goes to stdout; text is the script");

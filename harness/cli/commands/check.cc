@@ -88,8 +88,8 @@ void add_check(Command app, int& exit_code) {
       "  plumbline check dump.safetensors --layout padded_bhsd --mask causal_top_left\n"
       "  plumbline check dump.safetensors --spec FlashAttention-2 --lse-base 2\n"
       "  plumbline check a.safetensors b.safetensors --format json\n"
-      "Without --spec a ladder of kernels in use is tried, and the tightest that explains the "
-      "output is named.\n"
+      "Without --spec, check tries the rounding models of known kernels, and names the likeliest "
+      "that explains the output.\n"
       "docs/dump-format.md describes dumps. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
       "judged, 5 UNDECIDED.");
 }

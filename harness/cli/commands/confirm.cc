@@ -144,8 +144,8 @@ class Confirmation {
     const OpenCase& open = *asked.open;
     const bool is_on_gpu = open.machine.device_kind == "cuda";
     if (!is_on_gpu && run.machine != open.machine) {
-      asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
-                                   describe(run.machine));
+      asked.left_out = fmt::format("it was measured on {}, and this machine is {}",
+                                   describe(open.machine), describe(run.machine));
       return;
     }
     auto planned = need(plan_of_id(open.case_id, kernels, open.timed));
@@ -161,8 +161,8 @@ class Confirmation {
     }
     const SeriesName series = series_of(fresh.outcome, run.machine);
     if (series.machine != open.machine) {
-      asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
-                                   describe(series.machine));
+      asked.left_out = fmt::format("it was measured on {}, and this machine is {}",
+                                   describe(open.machine), describe(series.machine));
       return;
     }
     if (series.provider_options != open.provider_options) {
@@ -255,7 +255,7 @@ void add_confirm(Command app, int& exit_code) {
   options.database.add_to(command);
   command
       .add_option("--past", options.past, "FILE",
-                  "Database that the night was merged into, with which the cases are compared; it "
+                  "Database that the night was merged into; the cases are compared with it, and it "
                   "is only read")
       .required();
   command.add_option(

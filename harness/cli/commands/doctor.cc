@@ -129,7 +129,8 @@ Python python() {
   const std::string detail = fmt::format("{}: {}", interpreter->string(), said->text);
   const bool is_whole = said->text.find(" absent") == std::string::npos;
   if (is_whole) return {{"Python", true, false, detail}, true, interpreter->string()};
-  const std::string checkout = is_in_checkout() ? "; here `ci/setup.sh --numpy` does it" : "";
+  const std::string checkout =
+      is_in_checkout() ? "; in this checkout `ci/setup.sh --numpy` installs them" : "";
   return {
       {"Python", false, false,
        fmt::format("{}\n  remedy: {} -m pip install numpy ml_dtypes, or set PLUMBLINE_PYTHON to "
@@ -216,8 +217,8 @@ void run_concurrently(const std::vector<std::function<void()>>& questions) {
   for (auto& other : others) other.join();
 }
 
-// The providers that a run loads must work. Other bundled providers may lack a package or a GPU;
-// each of them is listed with its reason, unless `quick`.
+// The providers that a run loads must work. Other bundled providers may lack a package or a GPU.
+// They are listed with what they lack or, with `quick`, as not checked.
 std::vector<Finding> providers(const ProviderOptions& options, const Python& python, bool quick) {
   const auto loaded = options.libraries();
   const std::string needs_python = "cannot be used without Python (above)";
@@ -270,9 +271,10 @@ Finding database(const DatabaseOption& option) {
 Finding gpu() {
   const bool there = has_cuda_device();
   return {"GPU", there, false,
-          there ? "a CUDA device is there"
-                : "neither /dev/nvidia0 nor nvidia-smi shows one: the provider cuda is not loaded; "
-                  "the provider emulated runs the same kernels"};
+          there
+              ? "a CUDA device is there"
+              : "neither /dev/nvidia0 nor nvidia-smi shows a CUDA device, so the provider cuda is "
+                "not loaded; the provider emulated runs the same kernels"};
 }
 
 Finding reference() {
@@ -329,8 +331,8 @@ void add_doctor(Command app, int& exit_code) {
   options.database.add_to(command);
   add_format(command, options.format, {"text", "json"});
   command.add_flag("--quick", options.quick,
-                   "Leave out the bundled providers that a run does not load: importing their "
-                   "frameworks takes seconds each");
+                   "Do not check bundled providers that a run does not load, because importing a "
+                   "framework takes seconds");
   command.footer(
       "Examples:\n  plumbline doctor --quick\n  plumbline doctor --provider ./libmine.so");
 }

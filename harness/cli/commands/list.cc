@@ -74,7 +74,7 @@ std::string as_text(const Plan& plan) {
   return text;
 }
 
-// Returns the cases that a suite expects to fail. The sides of its diffs come last.
+// Returns the cases that their suites expect to fail. The sides of diffs come last.
 std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
   std::vector<const PlannedCase*> found;
   std::set<std::pair<std::string, std::string>> seen;
@@ -192,7 +192,7 @@ void add_list(Command app, int& exit_code) {
   options.cases.add_seed_to(command);
   options.providers.add_to(command);
   command.add_flag("--kernels", options.kernels, "List kernels instead");
-  command.add_flag("--suites", options.suites, "List the suites that come with plumbline instead")
+  command.add_flag("--suites", options.suites, "Instead, list the suites that come with plumbline")
       .excludes("--kernels");
   command.add_flag("--count", options.count, "Count cases by suite and group");
   command

@@ -21,7 +21,7 @@ class LivePage {
     std::string label;
     std::size_t outcomes = 0;
   };
-  // Returns a snapshot of the database. It is read again only if its files have changed.
+  // Returns the current snapshot. Reads the database again only if its files have changed.
   Result<Snapshot> now();
 
   enum class Lack : std::uint8_t { none, row, moment };
@@ -29,8 +29,8 @@ class LivePage {
     Lack lack = Lack::none;
     std::string json;  // `Detail` of data.ts
   };
-  // Returns a case of an earlier snapshot; id "" is the newest. Lack::moment if it is gone, or if
-  // the nights that it shows have changed since.
+  // Returns a case of the snapshot `id`, or of the newest if `id` is "". Lack::moment if the
+  // snapshot is gone, or if the nights that it shows have changed since.
   Result<Case> detail(const std::string& id, std::size_t row);
 
  private:

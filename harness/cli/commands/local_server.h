@@ -22,7 +22,7 @@ struct LocalAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8", body = {};
   std::map<std::string, std::string> headers = {};
-  // Added to frame-ancestors, base-uri and form-action, which are always 'none'.
+  // The Content-Security-Policy. frame-ancestors, base-uri and form-action are always 'none'.
   std::string policy = "default-src 'none'";
 };
 

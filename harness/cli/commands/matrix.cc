@@ -62,7 +62,7 @@ int check_equal(const std::string& expectation, const LoadedRuns& loaded,
   if (bits.common == 0) {
     return report_errors(
         {{"", 0, fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
-          "the run has " + devices(matrix)}},
+          "run the same cases on both, or name two of these devices: " + devices(matrix)}},
         exit_nothing);
   }
   if (bits.equal == bits.common) return exit_fine;
@@ -114,7 +114,7 @@ void add_matrix(Command app, int& exit_code) {
                "Compare the cases of a run over architectures: percent of the limits, and bits");
   command
       .add_option("run", options.runs,
-                  "Run ids, unique prefixes, latest or latest~N: their cases together")
+                  "Run ids, unique prefixes, latest or latest~N; all their cases are compared")
       .capture_default_str();
   options.database.add_to(command);
   command.add_option(

@@ -42,7 +42,7 @@ std::string_view words(MergedRun::State state) {
   return state == MergedRun::State::added ? "added"
          : state == MergedRun::State::replaced
              ? "replaced: finished later than the copy that was there"
-             : "was there";
+             : "already there";
 }
 
 void print(const MergeOptions& options, const MergeReport& report) {
@@ -52,7 +52,7 @@ void print(const MergeOptions& options, const MergeReport& report) {
     fmt::print("{}  {}  shard {:<6} {}\n", run.info.run_id.substr(0, 8), run.info.started_at,
                run.info.shard, words(run.state));
   }
-  fmt::print("{}: {} runs added, {} replaced, {} were there; {} outcomes more, {} in all\n",
+  fmt::print("{}: {} runs added, {} replaced, {} already there; {} more outcomes, {} in all\n",
              options.out.string(), states[MergedRun::State::added],
              states[MergedRun::State::replaced], states[MergedRun::State::kept],
              report.outcomes - report.outcomes_before, report.outcomes);
@@ -197,13 +197,10 @@ int merge(const MergeOptions& options) {
 void add_merge(Command app, int& exit_code) {
   auto [command, options] = add_verb(app, exit_code, merge, "merge",
                                      "Join databases of runs (shards), in any order, into one");
-  command
-      .add_option("out", options.out, "OUT.db",
-                  "Database that takes up the others; created if missing")
+  command.add_option("out", options.out, "OUT.db", "Database to merge into; created if missing")
       .required();
   command
-      .add_option("shards", options.shards, "SHARD.db",
-                  "Databases to take up; they stay as they are")
+      .add_option("shards", options.shards, "SHARD.db", "Databases to merge; they stay as they are")
       .required();
   command.add_flag("--judge", options.judge,
                    "Then judge the merged runs: the shards of a night together, with what "

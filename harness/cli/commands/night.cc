@@ -62,7 +62,7 @@ std::string open_night(const NightOptions& options, Store& store) {
   const std::string id = options.id.empty() ? free_id(taken) : options.id;
   if (std::ranges::find(taken, id) != taken.end()) {
     end_command(exit_usage, fmt::format("there is a night '{}' already", id),
-                "leave --id out for a free one, or go on with `plumbline run --night`");
+                "leave --id out to get a free id, or add runs with `plumbline run --night`");
   }
   need(store.add(NightEvent{id, NightEventKind::opened, now(), options.who, options.note}),
        exit_usage);
@@ -122,8 +122,8 @@ void add_night_id(Command command, NightOptions& options) {
 
 void add_author_options(Command command, NightOptions& options) {
   options.who = user_at_host();
-  command.add_option("--who", options.who, "Who does this").capture_default_str();
-  command.add_option("--note", options.note, "A sentence that is stored with it");
+  command.add_option("--who", options.who, "Who opens or closes the night").capture_default_str();
+  command.add_option("--note", options.note, "A sentence to store with the opening or closing");
 }
 
 }  // namespace
@@ -164,7 +164,9 @@ void add_night(Command app, int& exit_code) {
   add_format(show, shown.format, night_formats);
   shown.database.add_to(show);
   auto [list, listed] = add_verb(night, exit_code, list_command, "list", "Nights, newest first");
-  list.add_option("--limit", listed.limit, "How many").capture_default_str().check(from_to(1, 1e6));
+  list.add_option("--limit", listed.limit, "How many nights")
+      .capture_default_str()
+      .check(from_to(1, 1e6));
   add_format(list, listed.format, {"text", "json"});
   listed.database.add_to(list);
 }

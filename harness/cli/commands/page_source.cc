@@ -86,7 +86,7 @@ void add_extras(PageSource& source, Store& store, const PageExtras& extras) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file)
       end_command(exit_infrastructure, {extras.audit.string(), 0, "the file cannot be read",
-                                        "name what `plumbline audit --format json` wrote"});
+                                        "name the output of `plumbline audit --format json`"});
     source.input.audit = need(audit_for_page(text, extras.audit));
   }
 }

@@ -78,7 +78,7 @@ class Judged {
 
   Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
 
-  // Looks for a cause only if the kind is the same, because that takes seconds.
+  // Looks for a cause only if the kind is the same, because the search takes seconds.
   bool fails_as(const Failure& first, const Problem& problem) {
     if (measured(problem, without_cause_).kind != first.kind) return false;
     if (keeps_cause(first.cause, "")) return true;
@@ -133,7 +133,7 @@ int run(ReduceOptions& options) {
   };
   const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
-  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // its numbers differ
+  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // other numbers
 
   if (options.format == "json") {
     print_json(as_json(options, reduced, c, failure, stop_requested));
@@ -145,7 +145,7 @@ int run(ReduceOptions& options) {
              reduced.steps.empty() ? "" : "\n",
              plural(static_cast<std::size_t>(reduced.tried), "problem"),
              plural(reduced.steps.size(), "step"),
-             stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
+             stop_requested ? " (stopped by a signal: the case may shrink further)" : "",
              failure.cause.empty() ? "" : fmt::format("cause: {}\n\n", failure.cause),
              group_text(c, "reduced", failure.kind), options.providers.command_line(), case_id(c));
   return exit_fine;
@@ -167,7 +167,7 @@ void add_reduce(Command app, int& exit_code) {
   command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
       "case fails in the same way, with the same cause if one was found.\n"
-      "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
+      "Prints the kept steps, the smallest case as a group of a suite, and the line that repeats "
       "it. Exit 4: the case does not fail.\n"
       "Example:\n"
       "  plumbline reduce --provider ./libmine.so "

@@ -42,7 +42,7 @@ std::string as_json(const std::string& file, bool higher_is_better, const Replay
 int replay_command(const std::string& file, bool higher_is_better, const std::string& format) {
   if (format != "text" && format != "json") {
     end_command(exit_usage, fmt::format("--replay has no --format {}", format),
-                "it writes text or json");
+                "use --format text or json");
   }
   const auto series = need(read_series(file), exit_usage);
   const auto alerts = replay(series.values, higher_is_better);

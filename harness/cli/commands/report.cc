@@ -74,13 +74,13 @@ void add_report(Command app, int& exit_code) {
   command.add_option("-o,--output", options.output, "FILE",
                      "File to write (default: report.html; with --data report.json)");
   command.add_flag("--data", options.data,
-                   "Write what the page is made from, as JSON "
+                   "Write the page's data as JSON "
                    "(page/src/data.ts)");
   command.add_option(
       "--against", options.extras.against, "RUN",
-      "Also another run, night or commit, named likewise: B of the panel \"A and B\"");
+      "Add a second run, night or commit, named likewise: B of the panel \"A and B\"");
   command.add_option("--audit", options.extras.audit, "FILE",
-                     "Also the result of `plumbline audit --format json`");
+                     "Add the result of `plumbline audit --format json`");
   options.database.add_to(command);
   add_format(command, options.format, {"text", "json"}, "What goes to stdout");
   command.footer(

@@ -166,7 +166,7 @@ Errors usage_errors(const ResourceOptions& options) {
     errors.push_back({"", 0, "--accept needs --reason", "say why the new figures are right"});
   }
   if (options.accept && options.who.empty())
-    errors.push_back({"", 0, "no user name: $USER is empty", "say who with --who"});
+    errors.push_back({"", 0, "no user name: $USER is empty", "add --who NAME"});
   if (options.of_run && options.run.empty())
     errors.push_back({"", 0, "--of-run needs a run", "name it with --run"});
   if (!options.run.empty() && options.database.empty())

@@ -15,7 +15,7 @@ namespace plumbline {
 
 namespace {
 
-// Only these may report a missing device: a plan proves that the device was there.
+// Only these phases may report a missing device: after a plan, the device is known to exist.
 bool may_lack_device(std::string_view phase) { return phase == "query" || phase == "prepare"; }
 
 Status to_status(const char* phase, int status) {

@@ -21,11 +21,11 @@ class DeviceClock {
   DeviceClock(const DeviceClock&) = delete;
   DeviceClock& operator=(const DeviceClock&) = delete;
 
-  // Fills twice the L2 before each call, untimed.
+  // Before each call, fills a buffer of twice the L2's size, untimed.
   double cold_ns(const Call& call, std::int64_t calls);
   // Calls back to back, after an untimed one.
   double hot_ns(const Call& call, std::int64_t calls);
-  // A fixed workload of the device: copies a quarter of the L2 to another quarter, eight times.
+  // A fixed workload of the device: eight copies of a buffer of a quarter of the L2's size.
   // Never change it, because stored times are ratios to it.
   double sentinel_ns(std::int64_t calls);
 

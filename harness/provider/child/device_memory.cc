@@ -74,7 +74,7 @@ std::string failure_of(const plumbline_device_memory& table, const char* functio
   return fmt::format("{} failed{}", function, in_words(code, describe(table, code)));
 }
 
-// Returns why memory cannot be allocated; "" if it can, or if it is only used up at the moment.
+// Returns why the device cannot allocate memory; "" if it can, or if it has only run out of memory.
 std::string why_no_memory(const plumbline_device_memory& table, std::int32_t ordinal) {
   const plumbline_device device = cuda_device(ordinal);
   void* memory = nullptr;

@@ -19,7 +19,7 @@ plumbline_device_memory whole_table(const plumbline_device_memory& table);
 // takes time and memory.
 struct UsableDevices {
   std::vector<std::string> names;
-  std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" if there is one
+  std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" if there are names
 };
 // Never throws.
 UsableDevices usable_devices(const plumbline_device_memory& table);
@@ -30,11 +30,11 @@ class DeviceMemory {
   DeviceMemory(const plumbline_device_memory& table, const plumbline_device& device)
       : table_(&table), device_(&device) {}
 
-  bool has_streams() const;  // all that ordered calls need
-  bool has_clock() const;    // and all that DeviceClock needs
+  bool has_streams() const;  // has all functions that ordered calls need
+  bool has_clock() const;    // also has all functions that DeviceClock needs
 
-  // `what` ("q") names the memory in the reason. Throws Stop with out_of_memory if memory is too
-  // small, otherwise with error.
+  // `what` ("q") names the memory in the reason. Throws Stop with out_of_memory if the device lacks
+  // memory, with error if the call fails otherwise.
   void* allocate(std::uint64_t bytes, const std::string& what) const;
   // Ignores errors, which later calls report.
   void release(void* pointer) const noexcept;

@@ -51,7 +51,7 @@ std::string first_written(const DeviceMemory& memory, const std::vector<Arrival>
 DeviceStream::~DeviceStream() {
   try {
     memory_.synchronize(stream_);
-  } catch (const Stop&) {  // the function that enqueued the work has reported it
+  } catch (const Stop&) {  // the function that enqueued the work has reported the error
   }
   memory_.destroy_stream(stream_);
 }

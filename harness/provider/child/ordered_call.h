@@ -31,7 +31,7 @@ struct Arrival {
   std::size_t bytes;
   const void* from;  // device memory; nullptr: filled with `byte`
   int byte;
-  std::string written;  // its name in a fault if the call writes to it; "" for inputs
+  std::string written;  // name of an output, for a fault that reports a write; "" for inputs
 };
 
 // Fills all arrivals with bytes 0xFF, enqueues the arrivals on `stream` after a closed gate, and

@@ -75,7 +75,7 @@ std::vector<std::string> words_of(const FloatingPointWords& now, const FloatingP
     words.push_back(fmt::format("the rounding mode ({})", modes[(now.mxcsr & rounding) >> 13U]));
   }
   if ((changed & flush_to_zero) != 0) words.emplace_back("flushing of subnormals (FTZ)");
-  if ((changed & denormals_are_zero) != 0) words.emplace_back("subnormal inputs (DAZ)");
+  if ((changed & denormals_are_zero) != 0) words.emplace_back("zeroing of subnormal inputs (DAZ)");
   if ((changed & masks) != 0) words.emplace_back("traps of floating-point exceptions");
   if (words.empty()) words.emplace_back("the control word of the x87 unit");
   return words;

@@ -52,9 +52,9 @@ double host_ns(const std::function<void()>& run) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Returns the nanoseconds of one call. Doubles a batch until it is long enough for the host's
-// clocks, which include overhead. Uses processor time, because wall time is several times too long
-// on a busy machine, but at least 1/8 of wall time, for calls that mostly wait.
+// Returns the nanoseconds of one call. Doubles a batch until the overhead of the host's clocks is
+// small beside its time. Uses processor time, because wall time is several times too long on a busy
+// machine, but at least 1/8 of wall time, for calls that mostly wait.
 double ns_per_call(const Work& work) {
   for (std::int64_t calls = 1;; calls *= 2) {
     const double start_ns = process_ns();
@@ -69,8 +69,8 @@ std::int64_t calls_in(double ns, double ns_per_call) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(ns / ns_per_call));
 }
 
-// Keeps the times and prints nothing. The library's own reporters also crash if benchmarks are run
-// twice (1.7.1).
+// Keeps the times and prints nothing. Google Benchmark's own reporters (1.7.1) print, and crash if
+// benchmarks are run twice.
 class TimeReporter : public benchmark::BenchmarkReporter {
  public:
   explicit TimeReporter(const std::vector<Work>& works) : works_(works) {}

@@ -37,8 +37,8 @@ class HostWorkspace {
   std::size_t bytes_ = 0;
 };
 
-// Compares two ranges of guard bytes with their pattern. Returns "" or a fault with the number of
-// changed bytes and the distance of the nearest from `name`.
+// Compares the guard bytes before and after the memory `name` with their pattern. Returns "" or a
+// fault with the number of changed bytes and the distance of the nearest one from that memory.
 std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
                         const std::byte* after, std::size_t after_bytes);
 

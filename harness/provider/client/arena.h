@@ -69,7 +69,7 @@ class Arena {
   std::uint64_t digest(std::size_t index) const;
 
   int descriptor() const;
-  // Returns the bytes of the shared file that plumbline has mapped; they include every slot.
+  // Returns how many bytes of the shared file plumbline has mapped; they include every slot.
   std::size_t size_bytes() const;
 
  private:

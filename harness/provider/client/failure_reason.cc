@@ -69,7 +69,7 @@ FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
                         worker_exit.code, said),
             ""};
   }
-  // plumbline did not send it, so the system did.
+  // plumbline did not send this SIGKILL, so the system did.
   if (worker_exit.code == SIGKILL)
     return {Status::out_of_memory,
             fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};

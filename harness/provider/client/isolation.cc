@@ -46,7 +46,7 @@ Workers& workers() {
   return all;
 }
 
-// The bounding set belongs to the thread that starts the worker; plumbline keeps its own
+// PR_CAPBSET_DROP limits only programs that this thread starts; plumbline keeps its own
 // capabilities.
 void hide_memory() {
   const char* const allowed = std::getenv("PLUMBLINE_ALLOW_PTRACE");
@@ -68,7 +68,7 @@ void wait_for(pid_t process) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Returns true if it found any. Programs that plumbline starts stay in its process group.
+// Returns true if it found orphans. Other programs that plumbline starts stay in its process group.
 bool end_orphans(Workers& all) {
   bool found = false;
   for (const pid_t child : children()) {

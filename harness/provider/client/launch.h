@@ -16,7 +16,7 @@ namespace plumbline {
 Result<std::filesystem::path> find_python();
 Result<std::filesystem::path> find_python_worker();
 
-// Returns true if this program runs in the source tree it was built from, whose ci/ has scripts.
+// Returns true if this program is not installed and its source tree has the scripts of ci/.
 bool is_in_checkout();
 
 struct Launch {
@@ -36,8 +36,8 @@ std::pair<std::string, std::string> split_provider(const std::string& provider);
 //   interpreter   PLUMBLINE_PYTHON, then .venv/bin/python of PLUMBLINE_HOME, of ../share/plumbline
 //                 and of the source directory, then python3 on the PATH
 //   worker        PLUMBLINE_PYTHON_WORKER (path of plumbline_worker.py), then
-//                 ../lib/plumbline/python of this program's folder, then that of the build
-//                 directory
+//                 ../lib/plumbline/python from this program's folder, then lib/plumbline/python in
+//                 the build directory
 // The provider's file is options.provider or, unless options.executable is set, the bundled
 // provider of that name (bundled_providers.h). Python files are also found next to
 // plumbline_worker.py. A missing file is an error that lists the bundled names.

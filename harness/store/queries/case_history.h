@@ -14,7 +14,7 @@ namespace plumbline {
 // Returns the sorted ids of cases that match a glob.
 Result<std::vector<std::string>> case_ids_matching(Store& store, const std::string& glob);
 
-// Key of a series of one case. Each has a history of its own.
+// Key of a series of one case. Each series has a history of its own.
 struct SeriesOfCase {
   std::string provider_options, machine_class;
 };

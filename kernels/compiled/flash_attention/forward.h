@@ -12,7 +12,7 @@ struct Rows {
   std::int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
-// A compiled file.
+// An instance of the kernel, which FlashAttention-2 compiles as a file of its own.
 struct Instance {
   bool split, is_bf16;
   int head_dim;
@@ -55,7 +55,7 @@ Instance instance_of(const Call&);
 // cudaGetLastError.
 void forward(const Call&, void* stream);
 
-// Returns the splits that flash_api.cpp chooses for a cache on this device: num_splits_heuristic.
+// Returns the number of splits that flash_api.cpp's num_splits_heuristic chooses for a KV cache.
 int splits_of(const Call&, int multiprocessors);
 
 }  // namespace plumbline::flash_attention

@@ -48,7 +48,7 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
     if (p.layout == PLUMBLINE_RAGGED_THD || p.layout == PLUMBLINE_PAGED_HND)
       return "takes a KV cache: padded, or paged as [page, token, head, element]";
     if (provider::is_paged(p.layout) && p.page_size % 256 != 0)
-      return "takes pages of 256 tokens or a multiple (flash_api.cpp: \"Paged KV cache block size "
+      return "needs pages of a multiple of 256 tokens (flash_api.cpp: \"Paged KV cache block size "
              "must be divisible by 256\")";
     if (provider::is_padded(p.layout) && p.padding == PLUMBLINE_PADDING_LEFT)
       return "takes KV caches without padding on the left";
@@ -80,7 +80,7 @@ void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   const bool queries_full = all_equal_to(tensors.seqlens_q, p.batch, p.seq_q);
   if (plan.kernel->split) {
-    if (!queries_full) refuse_tensors("split_kv takes the same number of queries of each sample");
+    if (!queries_full) refuse_tensors("split_kv needs the same number of queries in all samples");
     return;
   }
   if (provider::is_padded(p.layout) &&
@@ -162,7 +162,7 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
     call.v = compiled::rows<Rows>(tensors.v);
     call.out = compiled::rows<Rows>(tensors.out);
     if (plan.kernel->split && provider::is_paged(plan.problem.layout)) {
-      // All samples have the same number of queries, contiguously.
+      // All samples have the same number of queries, stored contiguously.
       call.q.batch_stride = call.q.row_stride * call.seq_q;
       call.out.batch_stride = call.out.row_stride * call.seq_q;
     }
@@ -206,8 +206,8 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
   }
 
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
-    // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type),
-    // relative to the largest logit so far; mma.sync accumulates in fp32.
+    // softmax.h computes P relative to the largest logit so far, and rounds P after summing it
+    // (softmax_rescale_o, then convert_type). mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;

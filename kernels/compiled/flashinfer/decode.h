@@ -58,7 +58,8 @@ struct Decode {
       case 16:
         return plan_group<16>(call, tensors, made);
       default:
-        throw provider::Refused(PLUMBLINE_UNSUPPORTED, "no decode kernel for this group");
+        throw provider::Refused(PLUMBLINE_UNSUPPORTED,
+                                "no decode kernel for this number of query heads per KV head");
     }
   }
 

@@ -32,8 +32,8 @@ struct KernelChange {
 // Returns all changes; the first is the correct kernel.
 std::span<const KernelChange> kernel_changes();
 
-// The products for changes of arithmetic, implemented in arithmetic.cc. Registers of a warp are in
-// the order of mma_sync.
+// Functions for KernelChange::computes, implemented in arithmetic.cc. A warp's registers are in the
+// order of mma_sync.
 bool multiply_in_fp16(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 template <int FractionBits>

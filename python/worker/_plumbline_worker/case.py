@@ -132,7 +132,7 @@ class Case:
     def new_out(self) -> Any:
         """Returns an output array of the right shape, dtype and device, filled with NaN (bytes
         0xFF), for kernels that write into one. Elements that are never written stay NaN and are
-        found. Before each further call of the function, the array is filled again."""
+        reported. Before each further call of the function, the array is filled again."""
         return self._new(self._shapes["out"], self.dtype_out)
 
     def new_lse(self) -> Any:

@@ -53,8 +53,8 @@ class Numpy:
         self.version = f"numpy {numpy.__version__}"
 
     def use_device(self, device: Mapping[str, Any]) -> bool:
-        """Returns True if the device is used for the first time. Raises Stop if this framework
-        cannot run there."""
+        """Returns True if a GPU is used for the first time; False on the CPU. Raises Stop if this
+        framework cannot run on the device."""
         if device["name"] != "cpu":
             raise Stop("unsupported",
                        f"kernels of framework {self.name} run on the CPU only, not on "
@@ -89,7 +89,7 @@ class Numpy:
         return array
 
     def poison(self, array: Any) -> None:
-        """Poisons an array of poisoned() again; does nothing if arrays are immutable."""
+        """Poisons an array from poisoned() once more; does nothing if arrays are immutable."""
         if array.flags.writeable:
             array.reshape(-1).view(numpy.uint8)[...] = POISON
 
@@ -124,7 +124,7 @@ class Numpy:
         return None
 
     def input_fault(self, base: int) -> str:
-        """Returns an input that was written to although it is not mapped read-only, or ""."""
+        """Returns a message if an input was written to that is not mapped read-only, or ""."""
         return ""
 
 

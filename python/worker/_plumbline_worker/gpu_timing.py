@@ -65,8 +65,8 @@ class TorchTimer:
         return self._torch.cuda.Event(enable_timing=True)
 
     def _calls_per_repetition(self, call: Callable[[], Any]) -> tuple:
-        """Returns the calls of one repetition, and the nanoseconds that the host needs to enqueue
-        one."""
+        """Returns the number of calls in one repetition, and the nanoseconds that the host needs to
+        enqueue one call."""
         count = 1
         while True:
             before, start, end = perf_counter_ns(), self._event(), self._event()
