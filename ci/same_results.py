@@ -2,10 +2,12 @@
 """Compares the results in two databases, which a refactoring must not change.
 
   ci/same_results.py before.db after.db
+  ci/same_results.py before.db after.db --ignore-texts   # of a change that rewords messages
 
 Compares the newest run of each database: cases with their verdicts, errors, specs, and digests of
 inputs and outputs; diffs, invariances and suite statistics with their verdicts and values. Times
-are left out. Prints counts and the first differences; exits with 1 if there are any, otherwise 0.
+are left out; so are texts (causes, findings, notes) with --ignore-texts. Prints counts and the
+first differences; exits with 1 if there are any, otherwise 0.
 """
 import argparse
 import pathlib
@@ -13,11 +15,12 @@ import sqlite3
 import sys
 
 NEWEST = "(SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1)"
+TEXTS = ", o.cause, iif(o.timed, '', o.findings), iif(o.timed, '', o.notes)"
 QUERIES = {
     "cases": f"""
       SELECT o.suite, c.case_id, o.status, o.verdict, o.problem_digest, o.output_digest,
-             o.peak, o.beyond_output, o.rms, o.lse_z, o.max_ulp, o.worst_sigma, o.cause, s.spec,
-             o.nearest_statistic, iif(o.timed, '', o.findings), iif(o.timed, '', o.notes)
+             o.peak, o.beyond_output, o.rms, o.lse_z, o.max_ulp, o.worst_sigma, s.spec,
+             o.nearest_statistic{TEXTS}
       FROM outcome AS o JOIN attention_case AS c USING (case_key)
       LEFT JOIN rounding_spec AS s ON s.spec_key = o.judged_spec_key
       WHERE o.run_id = {NEWEST}""",
@@ -49,12 +52,15 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=pathlib.Path)
     parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("--ignore-texts", action="store_true")
     arguments = parser.parse_args()
     for path in (arguments.before, arguments.after):
         if not path.is_file():
             parser.error(f"{path} is no file")
     differences = 0
     for what, query in QUERIES.items():
+        if arguments.ignore_texts:
+            query = query.replace(TEXTS, "")
         before, after = rows(arguments.before, query), rows(arguments.after, query)
         only = [("before", row) for row in sorted(set(before) - set(after))]
         only += [("after", row) for row in sorted(set(after) - set(before))]
