@@ -26,8 +26,8 @@ build() {
   cmake --build --preset "$preset" "$@"
 }
 
-# phase NAME COMMAND…: runs a command of a script with several phases. Prints the phase before it
-# and its seconds after it.
+# phase NAME COMMAND…: runs a command of a script with several phases. Prints the phase's name
+# before the command, and afterwards how many seconds it took.
 phase() {
   local name="$1" begin=$SECONDS code=0
   shift

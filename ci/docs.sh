@@ -4,7 +4,7 @@
 #   ci/docs.sh             make .venv-docs if it is missing or old, then build
 #   ci/docs.sh --out DIR   build into this folder
 #   ci/docs.sh --setup     make .venv-docs only
-#   ci/docs.sh --check     say what is missing and exit 1; downloads nothing
+#   ci/docs.sh --check     print what is missing, exit 1 if anything is; download nothing
 # Links to missing pages, anchors and files fail the build (mkdocs build --strict);
 # `ctest -R docs.site` checks the HTML. The navigation is in mkdocs.yml. Exit code 3: pip could not
 # install ci/docs_requirements.txt.

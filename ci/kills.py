@@ -8,8 +8,8 @@
 Each command works on a prepared database. Half of the kills hit only its main process, half all of
 its processes. Afterwards
   - PRAGMA integrity_check and foreign_key_check are clean;
-  - every outcome that a reader saw before is there unchanged (run, resume), or the file is as
-    before the command or as after it (the others);
+  - every outcome that a reader saw before the kill is still there, unchanged (run, resume), or
+    the file is as before the command or as after it (the other commands);
   - the same command again, or `run --resume`, ends like an undisturbed one (except for run ids and
     times);
   - there is no stray file next to the database, in TMPDIR or in /dev/shm;
@@ -105,14 +105,15 @@ class Command:
         now = self.state()
         self.file = kept
         if now not in (self.before, self.after):
-            return f"neither as before the command nor as after it: {difference(now, self.after)}"
+            return ("the database is neither as before the command nor as after it: "
+                    f"{difference(now, self.after)}")
         return ""
 
     def finish(self):
         """Calls the command again and returns what is wrong; "" if nothing is."""
         code, text = self.bench.call(self.words, self.bench.work)
         if code != self.code:
-            return f"rerun ends with {code} instead of {self.code}: {text[-300:]}"
+            return f"the rerun exits with {code} instead of {self.code}: {text[-300:]}"
         return difference(self.state(), self.after)
 
     def left(self, is_finished):
@@ -143,7 +144,7 @@ class Run(Command):
         try:
             return set(query(self.file, "SELECT * FROM outcome", read_only=True))
         except sqlite3.Error:
-            return set()  # stopped while it held a lock
+            return set()  # the command was stopped while it held a lock
 
     def lost(self, seen):
         if unsound := self.unsound():
@@ -199,7 +200,7 @@ class Written(Command):
     def finish(self):
         code, text = self.bench.call(self.words, self.bench.work)
         if code != self.code:
-            return f"rerun ends with {code}: {text[-300:]}"
+            return f"the rerun exits with {code}: {text[-300:]}"
         return self.partial(self.state())
 
 
@@ -243,7 +244,7 @@ def attack(bench, name, command, count, progress):
         progress.step(name)
         if orphans:
             tally.orphans += 1
-            found(f"processes {orphans} lived {PATIENCE_S} s longer")
+            found(f"processes {orphans} were still alive {PATIENCE_S} s after the kill")
         left = command.left(False)
         wrong = command.lost(seen) or command.finish()
         left += [file for file in command.left(True) if file not in left]

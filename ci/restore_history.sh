@@ -2,9 +2,9 @@
 # Restores the history of the nights from the newest artifact "history" of this repository.
 # For GitHub Actions; needs gh and unzip.
 #   ci/restore_history.sh FILE
-# Every night uploads its history as this artifact, even if it found something. If FILE already
-# exists (from a cache), the artifact replaces it. Without an artifact this script also exits with
-# 0, and ci/nightly.sh reports the missing history and stops. Reads GITHUB_REPOSITORY,
+# Every night uploads its history as this artifact, even if the night failed. If FILE already
+# exists (from a cache), the artifact replaces it. Without an artifact this script exits with 0. If
+# FILE is missing too, ci/nightly.sh reports that and stops. Reads GITHUB_REPOSITORY,
 # GITHUB_REF_NAME and, through gh, GH_TOKEN.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 case "${1:-}" in
@@ -28,7 +28,7 @@ if ! id="$(gh api "$artifacts" --jq "$newest")"; then
   id=""
 fi
 if [[ -z "$id" ]]; then
-  cached="$([[ -s "$file" ]] && echo ": that of the cache counts" || true)"
+  cached="$([[ -s "$file" ]] && echo "; the history in the cache is used" || true)"
   echo "no night of branch $branch has left its history as an artifact$cached"
   exit 0
 fi

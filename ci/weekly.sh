@@ -6,8 +6,8 @@
 #   ci/weekly.sh --again          also runs items that have passed for this commit
 #   ci/weekly.sh --check          runs nothing: prints the state of each item; items without a
 #                                 result of the last eight days are open
-#   ci/weekly.sh --results FILE   instead of baselines/weekly.csv: the last result of each item,
-#                                 rewritten after each
+#   ci/weekly.sh --results FILE   file with the last result of each item, rewritten after each item
+#                                 (default: baselines/weekly.csv)
 # The output of each item is also in out/weekly/ITEM.log. The items fuzz, kills and requests add a
 # row to baselines/hardening.toml, which docs/hardening.md shows.
 # Exit codes: 0 every item passed, 1 some failed, 2 usage, 5 none failed and some are open.
@@ -109,7 +109,7 @@ if [[ -e "$results" ]]; then
     [[ "$line" == "$header" ]] || refuse "$results: the first line is not $header"
     while IFS= read -r line; do
       [[ "$line" =~ ^[a-z_]+,[0-9TZ:-]+,[^,]+,(passed|failed),[0-9]+,[0-9]+$ ]] ||
-        refuse "$results: no line of $header: $line"
+        refuse "$results: the fields are not $header: $line"
       result_of["${line%%,*}"]="$line"
     done
   } <"$results"

@@ -93,7 +93,7 @@ make_wheel() {
   awk -v bytes="$bytes" -v limit="$limit" -v seconds="$((SECONDS - begin))" 'BEGIN {
     printf "  %.1f MB of at most %.0f MB, made in %d s\n", bytes / 1e6, limit / 1e6, seconds}'
   ((bytes <= limit)) ||
-    end_with 1 "$folder/$wheel has $bytes bytes; remedy: find what grew, or raise the limit here"
+    end_with 1 "$folder/$wheel exceeds $limit bytes; remedy: find what grew or raise the limit here"
   paths+=("$folder/$wheel")
 }
 

@@ -63,7 +63,7 @@ choose_python_providers() {
   [[ -n "${PLUMBLINE_PYTHON:-}" ]] || { say "not measured: there is no python3"; return 1; }
   state="$(package_state numpy)"
   if [[ "$state" == absent || "$state" == does* ]]; then
-    say "not measured: numpy: $state, which every Python provider needs"
+    say "not measured: every Python provider needs numpy ($state)"
     return 1
   fi
   for entry in "${python_providers[@]}"; do
@@ -84,9 +84,10 @@ joined() { local IFS=,; echo "$*" | { IFS= read -r line; echo "${line//,/, }"; }
 
 # ---- Plumbline and the test programs ----
 
-# run_suites DEVICE suite… [options]: runs and judges suites into KEY.db, also against the database
-# of --history. DEVICE "": the devices of the suites. The last line of the report goes into the
-# table. Each worker on a GPU holds a context and, in Python, a framework: use four at a time.
+# run_suites DEVICE suite… [options]: runs suites into KEY.db and judges them; with --history, also
+# against the past in that database. DEVICE "": the devices of the suites. The last line of the
+# report goes into the table. Each worker on a GPU holds a context and, in Python, a framework, so
+# steps with Python providers use four workers (-j 4).
 run_suites() {
   local device="$1" code=0 line said="" past=()
   shift
@@ -104,8 +105,8 @@ run_suites() {
 needs() { [[ -e "$build/$1" ]] || { say "$1 is not in this build"; return 77; }; }
 needs_cases() { [[ -e "$source_directory/$1" ]] || { say "$1 is not here"; return 77; }; }
 
-# gtest PROGRAM [options]: runs a GoogleTest program after the command `prefix`. Fails if a test is
-# skipped or none runs.
+# gtest PROGRAM [options]: runs a GoogleTest program, under the command in `prefix` if there is one.
+# Fails if a test is skipped or none runs.
 prefix=()
 gtest() {
   local name="${1##*/}" code=0 passed=0 skipped="" line
@@ -133,7 +134,7 @@ step_facts() {
   echo "processors: $(nproc); Python: ${PLUMBLINE_PYTHON:-none}"
   "$build/bin/plumbline" doctor --baselines "$source_directory/baselines" 2>&1 ||
     say "plumbline doctor: exit code $?"
-  # Runs one case with no options, so with the limits of memory and time that a user gets.
+  # Runs one case without --memory-limit and --timeout, so with the limits that a user gets.
   "$build/bin/plumbline" run --case "cuda/prefill_simt/fp16/b1-h2-s33-d64/device=cuda:0" \
     --baselines "$source_directory/baselines" || code=$?
   ((code == 0)) || say "a first case under the default limits: exit code $code"
@@ -188,7 +189,7 @@ pr_options() {
   options=(cases/pr.toml --tier pr)
   ((!quick)) || options+=(--match 'pr/tile_edges/*' --match 'pr/fp32_output/*')
 }
-# Also samples how busy the GPU is (nvidia-smi), which includes the reference's work on it.
+# Samples with nvidia-smi meanwhile how busy the GPU is; this includes the reference's work.
 step_pr_cuda() {
   local code=0 sampler options
   pr_options
@@ -219,7 +220,7 @@ compare_bits() {
   local code=0 cuda emulated line equal=0 all=0
   cuda="$(run_of "$1")" emulated="$(run_of "$2")"
   if [[ -z "$cuda" || -z "$emulated" ]]; then
-    say "there is no run of $1 and $2 to compare"
+    say "nothing to compare: the run of $1 or $2 is missing"
     return 77
   fi
   "$build/bin/plumbline" matrix "$cuda" "$emulated" --db "$results/gpu.db" \
@@ -266,7 +267,7 @@ choose_compiled_providers() {
     done
   done
   ((${#providers[@]})) && return
-  say "no kernels of others are in this build (CMake's PLUMBLINE_COMPILED_CUDA)"
+  say "no third-party kernels are in this build (CMake's PLUMBLINE_COMPILED_CUDA)"
   return 1
 }
 compiled_suites=(cases/compiled/{flash_attention,flashinfer,cutlass}.toml)
@@ -284,8 +285,8 @@ step_compiled_emulated() {
     -j "$((($(nproc) + 1) / 2))"
 }
 step_compiled_bits() { compare_bits compiled compiled_emulated; }
-# Runs on the GPU the cases that these kernels get wrong on the emulator. A case that passes here is
-# not a failure.
+# Runs on the GPU the cases that these kernels get wrong on the emulator. Here they may pass or
+# fail; neither fails the step.
 step_findings() {
   local code=0 providers
   needs_cases cases/compiled || return 77
@@ -354,7 +355,7 @@ sanitizer() {
   while IFS= read -r line; do
     [[ ! "$line" =~ (ERROR|RACECHECK)\ SUMMARY:\ 0\  ]] || clean=1
   done <"$work/$current.gtest"
-  ((clean)) || { say "$1: no summary of 0 errors or hazards"; code=1; }
+  ((clean)) || { say "$1: its output has no summary with 0 errors"; code=1; }
   return $code
 }
 step_nightly() {

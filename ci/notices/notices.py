@@ -6,9 +6,10 @@
   ci/notices/notices.py bundle FOLDER --build DIR [--carried LIBRARY...] TARGET...
 
 A wheel gets .dist-info/licenses/NOTICES.txt and .dist-info/sboms/plumbline.cdx.json (PEP 639 and
-770), a bundle NOTICES.txt and plumbline.cdx.json. The linked parts are read from the build: ninja's
-commands and the headers that its objects were compiled with. Exit codes: 0, 1 if a linked part has
-no entry or no text, 3 if a tool or a build is missing. Needs Python 3.11.
+770); a bundle gets NOTICES.txt and plumbline.cdx.json. The linked parts are read from the build:
+ninja's commands, and the headers that the objects were compiled with. Exit codes: 0; 1 if a linked
+part has no entry or no license text, or the SBOM is invalid; 3 if a tool or a build is missing.
+Needs Python 3.11.
 """
 import argparse
 import pathlib

@@ -52,8 +52,8 @@ step() {
   case "$name" in
     tools) echo "ci/wheel/dependencies.sh: pip cannot install ci/wheel/requirements.txt;" \
       "remedy: connect to a network, or set PIP_INDEX_URL to an index of yours" >&2; exit 3 ;;
-    sources) echo "ci/wheel/dependencies.sh: deb.debian.org does not give Debian's source" \
-      "packages; remedy: a network" >&2; exit 3 ;;
+    sources) echo "ci/wheel/dependencies.sh: cannot download source packages from" \
+      "deb.debian.org; remedy: connect to a network" >&2; exit 3 ;;
   esac
   fail "$name failed: $*"
 }

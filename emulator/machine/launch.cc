@@ -66,8 +66,8 @@ std::string refusal(const LaunchOptions& options, const Grid& grid) {
 // Collects the first failure and the visited sites of a launch.
 class Findings {
  public:
-  // Blocks after the first failed one (by index) need not run, so the result does not depend on
-  // which ran first.
+  // Returns false for blocks after the first failed one (by index). They need not run, because the
+  // failure with the lowest index is reported.
   [[nodiscard]] bool needed(std::uint64_t block) const {
     return block < first_failed_.load(std::memory_order_relaxed);
   }

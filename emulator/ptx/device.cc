@@ -42,7 +42,7 @@ int blocks_by_shared_memory(const Device& on, std::size_t bytes, int carveout_pe
   std::size_t all = on.shared_bytes_per_multiprocessor;
   if (carveout_percent >= 0) {
     const auto percent = static_cast<std::size_t>(std::min(carveout_percent, 100));
-    // A carveout preference too small for one block is ignored.
+    // A preference too small for one block is raised to the smallest carveout that holds it.
     all = carveout_of(std::max(carveout_of(percent * all / 100), of_a_block));
   }
   return static_cast<int>(all / of_a_block);

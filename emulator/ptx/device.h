@@ -1,6 +1,6 @@
 // The emulated devices, one per architecture, and their occupancy: how many blocks of a kernel one
-// multiprocessor holds. Some libraries choose their splits by these values, so their bits depend on
-// them.
+// multiprocessor holds. Some libraries choose their KV splits by these values, so the bits of their
+// outputs depend on the values.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,11 @@ struct Device {
 };
 Device device(emulator::Arch);
 
-// Returns how many such blocks are resident on one multiprocessor; 0 if one does not fit.
+// Returns how many blocks with these resources one multiprocessor holds; 0 if one does not fit.
 // `shared_bytes_per_block` is the sum of static and dynamic shared memory; the limit is
-// Device::shared_bytes_per_block_optin. `carveout_percent` is the kernel's preferred share
-// (cudaFuncAttributePreferredSharedMemoryCarveout); -1: no preference, so all of it.
+// Device::shared_bytes_per_block_optin. `carveout_percent` is the kernel's preferred share of
+// Device::shared_bytes_per_multiprocessor (cudaFuncAttributePreferredSharedMemoryCarveout); -1: no
+// preference, so all of that memory.
 int occupancy(emulator::Arch, int registers_per_thread, int threads_per_block,
               std::size_t shared_bytes_per_block, int carveout_percent = -1);
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t container_header = 16, entry_header = 64;
 constexpr std::uint16_t kind_ptx = 1, kind_elf = 2;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_exact = 0x100000,
                         flag_family = 0x200000;
-// Limit for all PTX that one call decompresses: a malicious file could exhaust memory.
+// Limit for all PTX that one call decompresses; otherwise a malicious file could exhaust memory.
 constexpr std::uint64_t max_text_bytes = 1U << 30U;
 
 using Bytes = std::span<const std::byte>;
@@ -115,7 +115,7 @@ class Reader {
       return wrong(at + 8, "an entry's code has {} bytes, but {} are left", entry.payload_bytes,
                    end - entry.payload_offset);
     if (entry.packed_bytes > entry.payload_bytes)
-      return wrong(at + 16, "{} compressed bytes in a payload of {}", entry.packed_bytes,
+      return wrong(at + 16, "{} compressed bytes in a payload of {} bytes", entry.packed_bytes,
                    entry.payload_bytes);
     if (entry.arch > 10'000) return wrong(at + 28, "no architecture has number {}", entry.arch);
     return entry;
@@ -154,8 +154,8 @@ class Reader {
                    "code that is compressed in a way that is not known: flags {:#x}", entry.flags);
     }
     if (entry.plain_bytes > max_text_bytes - decompressed_)
-      return wrong(entry.offset + 56, "{} bytes of PTX: more than {} in all", entry.plain_bytes,
-                   max_text_bytes);
+      return wrong(entry.offset + 56, "{} bytes of PTX: more than {} bytes in the whole file",
+                   entry.plain_bytes, max_text_bytes);
     decompressed_ += entry.plain_bytes;
     return packing == Packing::zstd ? unzstd(entry, from) : unlz4(entry, from);
   }

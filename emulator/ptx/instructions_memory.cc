@@ -23,7 +23,8 @@ std::string space_of(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-// Returns "[%rd1+8]" as a number: the offset in shared or local memory, otherwise the address.
+// Returns C++ for an operand such as "[%rd1+8]": the offset in shared or local memory, otherwise
+// the address.
 std::string Translator::raw_address(std::string_view operand) {
   if (!operand.starts_with('[') || !operand.ends_with(']'))
     refuse(fmt::format("address {}", operand));
@@ -41,7 +42,7 @@ std::string Translator::raw_address(std::string_view operand) {
   return fmt::format("(u64({}) + u64(s64({})))", start, offset);
 }
 
-// Returns the checked address of `bytes` bytes. `access`: "load" or "store".
+// Returns C++ that checks and computes the address of `bytes` bytes. `access`: "load" or "store".
 std::string Translator::address(std::string_view operand, std::string_view space, std::size_t bytes,
                                 std::string_view access) {
   const std::string raw = raw_address(operand);

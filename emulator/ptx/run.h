@@ -24,7 +24,7 @@ class Allocations {
   // Returns the current ranges in ascending order. A launch checks accesses against this copy,
   // without a lock.
   [[nodiscard]] std::vector<Range> ranges() const;
-  // Describes an address in no allocation: "at byte 4256 of an allocation of 4096 bytes".
+  // Describes an address outside all allocations: "at byte 4256 of an allocation of 4096 bytes".
   [[nodiscard]] std::string describe(std::uint64_t address) const;
 
  private:
@@ -42,7 +42,7 @@ struct Kernel {
 };
 
 struct Launch {
-  emulator::LaunchOptions options;  // without a fault: faults change only our own kernels
+  emulator::LaunchOptions options;  // `fault` is nullptr: faults are for our own kernels only
   emulator::Dim3 grid, block;
   std::size_t dynamic_shared_bytes = 0;
   const std::byte* parameters = nullptr;  // laid out as in Translation::parameters

@@ -16,8 +16,8 @@
 namespace plumbline::ptx {
 
 struct Options {
-  // Fuses a product with its sums if nothing else uses it, as ptxas does by default (-fmad=true).
-  // The rule is in contraction.h.
+  // Fuses a product into the sums that use it, if nothing else uses the product. ptxas does this by
+  // default (-fmad=true). The rule is in contraction.h.
   bool contract = true;
 };
 
@@ -36,7 +36,8 @@ struct Parameter {
 struct ModuleMemory {
   std::vector<std::byte> initial;
   std::map<std::string, std::size_t> offsets;
-  // Variables whose initial value is not known here (addresses of others), with their line.
+  // Variables whose initial value is not known here (addresses of other variables), by name, with
+  // their line.
   std::map<std::string, int> unknown;
 };
 ModuleMemory module_memory(const Module&);
@@ -56,7 +57,7 @@ struct Translation {
   // Translated for a host that flushes denormal numbers (flush.h, emulator::LaunchOptions).
   bool host_flushes = false;
   std::vector<Refusal> refused;
-  // The .loc of each line that has one: index into Module::files, and line of the source.
+  // For each PTX line with a .loc: index into Module::files, and line of that file.
   std::map<int, std::pair<int, int>> source_lines;
 };
 

@@ -3,9 +3,9 @@
 //
 // All code is compiled for a Form: an instruction and the number L of products in a step. A step
 // computes E = max(exponent of a + exponent of b, exponent of c), then t = int(a * b * 2^(F - E)).
-// The conversion to integer *is* the chop, because product and scaling are exact or too small to
-// reach 1. Elements take the exact path if they have Inf or NaN, if E would take a power of two out
-// of the range of fp32, or if the sum does not fit 32 bits.
+// The conversion to integer truncates as the tensor core does, because the scaled product is exact
+// or below 1 in magnitude. Elements take the exact path if they have Inf or NaN, if E would take a
+// power of two out of the range of fp32, or if the sum does not fit 32 bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -75,15 +75,15 @@ template <Form form>
   }
 }
 
-// Takes rows g and g + 8 through one step and replaces c by the result. Marks the lanes that need
-// the exact path; their result is undefined.
+// Takes rows g and g + 8 through one step and replaces c by the result. Marks the elements that
+// need the exact path; their result is undefined.
 template <Form form>
 [[gnu::always_inline]] inline void step(const FusedSum& how, const Tile<form>& tile, int g,
                                         int begin, Floats (&c)[2], Ints (&inexact)[2]) {
   Ints largest[2];
   largest_of_step<form>(how, tile, g, begin, c, largest);
   // One sum of more than 8 products might overflow, so there are two. They are unsigned, because
-  // undefined lanes may overflow.
+  // the sums of marked elements may overflow.
   constexpr int sums = form.products > 8 ? 2 : 1;
   const float* const a = tile.a_value + g * form.row_words();
 #pragma GCC unroll 2
@@ -270,7 +270,7 @@ Multiply multiply_of(const MmaModel& how) {
     return how.through_f16 ? multiply<Form{format, accumulator, k, k / 2, true}>
                            : multiply<Form{format, accumulator, k, 16, false}>;
   } else {
-    constexpr int half = 4 * elements_per_register(format);  // for the longer of both instructions
+    constexpr int half = 4 * elements_per_register(format);  // of the longer instruction's k
     return how.sum.products_per_step < k ? multiply<Form{format, accumulator, k, half, false}>
                                          : multiply<Form{format, accumulator, k, k, false}>;
   }

@@ -19,8 +19,8 @@ using Longs = std::int64_t __attribute__((vector_size(32)));
 using Shorts = std::int16_t __attribute__((vector_size(32)));
 using UnsignedShorts = std::uint16_t __attribute__((vector_size(32)));
 
-// Exponents outside of these limits take the exact path. Zeros and non-finite values have exponents
-// so far outside that adding any other exponent keeps them there.
+// Sums whose largest exponent is outside of these limits take the exact path. Zeros and non-finite
+// values have exponents so far outside that adding any other exponent keeps them there.
 constexpr int smallest_exponent = -90, largest_exponent = 110;
 constexpr int zero_exponent = -1000, nonfinite_exponent = 3000, no_terms = -700;
 
@@ -63,13 +63,13 @@ inline void transpose(Ints (&m)[8]) {
 }
 inline Floats power_of_two(Ints exponent) { return std::bit_cast<Floats>((exponent + 127) << 23); }
 
-// Decodes fp16 in the low half of each lane; Inf and NaN become a value of at least 2^16.
+// Decodes fp16 in the low half of each lane; Inf and NaN get a magnitude of at least 2^16.
 inline Floats from_f16(Ints bits) {
   const Floats magnitude = std::bit_cast<Floats>((bits & 0x7fff) << 13) * 0x1p112f;
   return std::bit_cast<Floats>(std::bit_cast<Ints>(magnitude) | (bits & 0x8000) << 16);
 }
 
-// Encodes an fp16 value, or Inf.
+// Encodes floats that are fp16 values or Inf.
 inline Ints to_f16(Floats x) {
   const Ints bits = std::bit_cast<Ints>(x), magnitude = bits & 0x7fffffff;
   const Ints normal = (magnitude - (112 << 23)) >> 13;
@@ -144,7 +144,7 @@ inline Doubles chop(Doubles x, int fraction_bits) {
                                 ~((std::int64_t{1} << (52 - fraction_bits)) - 1));
 }
 
-// Rounds to the nearest fp16 by adding and subtracting a number whose last bit is that of fp16. A
+// Rounds to the nearest fp16 by adding and subtracting a number whose ulp is that of x in fp16. A
 // zero keeps the sign of x.
 inline Doubles round_to_f16(Doubles x) {
   const Longs bits = std::bit_cast<Longs>(x),
@@ -169,7 +169,7 @@ inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
 }
 
 // convert() for one sum and f32_toward_zero. Clears the first of the bits that fp32 drops; the
-// others are less than half a unit, so rounding to nearest then truncates.
+// others are less than half an ulp, so rounding to nearest then truncates.
 inline Floats chopped_to_f32(Ints sum, Floats unit) {
   const auto bits = std::bit_cast<Words>(sum);
   const Words magnitude = sum < 0 ? -bits : bits;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t allclose_1e2_index = 1;  // in third_party_rules()
 
-// Returns the most frequent text; of several, the first.
+// Returns the most frequent text; of equally frequent ones, the first.
 std::string most_frequent(const std::vector<std::string>& texts) {
   std::map<std::string, int> counts;
   for (const auto& text : texts) ++counts[text];
@@ -138,7 +138,8 @@ class Summary {
     }
   }
 
-  // Returns true if the group (kernel, dtype) belongs to the score. The report's dtype may be P's.
+  // Returns true if the group (kernel, dtype) belongs to the score. `score_dtype` is Q's, `dtype`
+  // may be P's.
   bool is_of(const std::string& kernel, const std::string& score_dtype,
              const std::string& dtype) const {
     const auto at = groups_.find({kernel, dtype});

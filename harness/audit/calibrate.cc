@@ -1,4 +1,4 @@
-// Computes how close legal kernels come to each limit, by rounding tier, and the false alarms.
+// Computes how close legal kernels come to each limit, by rounding tier, and counts false alarms.
 #include "harness/audit/calibrate.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ void take(Headroom& headroom, double value, double limit, const std::string& whe
 }
 
 // Names what a spec rounds beyond the strict default. "fma": fp32 sums rounded to nearest, whose
-// errors are smaller than a tensor core's may be.
+// errors are smaller than those that tensor cores may have.
 std::string tier_of(RoundingSpec spec, const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;

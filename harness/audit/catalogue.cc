@@ -1,5 +1,5 @@
-// Reads the TOML files of mutants and reviewed survivors, and checks them against the kernels
-// offered.
+// Reads the TOML files of mutants, which it checks against the kernels offered, and the file of
+// reviewed survivors.
 #include "harness/audit/catalogue.h"
 
 #include <fmt/format.h>
@@ -122,7 +122,7 @@ std::set<std::string, std::less<>> read_legal(const Family& family,
   return names;
 }
 
-// Every other kernel of the family must be declared legal, in a [[legal]] table or by its name.
+// Kernels of the family that are not listed must be legal, by a [[legal]] table or by their name.
 void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered,
                  TableReader& reader, const std::vector<Mutant>& mutants,
                  const std::vector<Breaker>& breakers, Family& family, Errors& errors) {

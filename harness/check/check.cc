@@ -17,9 +17,10 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t worst_shown = 5;
-// If no spec is stated, an output that a model only just explains may as well be a bug.
+// If no spec is stated, an output that a model explains only above this percentage of a limit may
+// still be a bug.
 constexpr double convincing_percent = 90;
-// Compared elements above which a trial drops its reference and errors; restore() recomputes them.
+// A trial that compares more elements drops its reference and errors; restore() recomputes them.
 constexpr std::int64_t max_kept_elements = 4'000'000;
 
 // Returns true if `rung` permits every error that `other` permits.
@@ -54,8 +55,8 @@ CheckReport report_of_dropout(const Dump& dump) {
       fmt::format("{}: nothing judges a call with dropout yet, so no row was compared",
                   listed(dump.open.dropout));
   report.suggestions.emplace_back(
-      "dump a call without dropout (dropout_p = 0, a model in eval mode) and without its "
-      "tensors");
+      "dump a call without dropout (dropout_p = 0, a model in eval mode) and without "
+      "dropout's tensors");
   return report;
 }
 
@@ -109,7 +110,7 @@ class Checker {
   }
 
   // Returns the model that fits best: of the convincing ones, or if there are none, of all that
-  // explain.
+  // explain the output.
   std::optional<std::size_t> best_explaining_trial() const {
     std::optional<std::size_t> best;
     const auto rank = [&](std::size_t i) {
@@ -162,8 +163,8 @@ class Checker {
                                      percent_text(examinations_.front().trial),
                                      judged.trial.rung.name, judged.trial.rung.rounds);
       report_.suggestions.push_back(
-          fmt::format("if the kernel rounds more than {} does, as {} does, state that; otherwise "
-                      "its error is a bug",
+          fmt::format("if the kernel rounds more than {0}, as {1} does, state spec = \"{1}\"; "
+                      "otherwise its error is a bug",
                       examinations_.front().trial.rung.name, judged.trial.rung.name));
     } else {
       report_.answer = Answer::bug;
@@ -205,7 +206,7 @@ class Checker {
     if (trial.rung.spec.s_rounded != DType::none) {
       report_.suggestions.push_back(fmt::format(
           "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
-          "fused kernel does: state what yours rounds, and what that leaves unexplained is a bug",
+          "fused kernel does: state your kernel's spec; an error that it does not explain is a bug",
           trial.rung.name, name(trial.rung.spec.s_rounded)));
     } else {
       report_.suggestions.push_back(

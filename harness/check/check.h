@@ -16,10 +16,10 @@ namespace plumbline {
 
 // rounding: the stated spec, or any rounding model if none is stated, explains every output and
 // LSE, and their scale tests pass.
-// bug: no rounding model does.
-// undecided: only another model than the stated one does; or, if none is stated, only a model that
-// rounds S, or only above 90 % of a limit; or the output fits another reading of unstated
-// attributes; or nothing could be judged; or the dump has gradients or dropout, which are not
+// bug: no rounding model explains them.
+// undecided: a spec is stated, and only another model explains them. No spec is stated, and every
+// model that explains them rounds S or exceeds 90 % of a limit. The output fits another reading of
+// unstated attributes. Nothing could be judged. The dump has gradients or dropout, which are not
 // judged yet.
 enum class Answer { rounding, bug, undecided };
 template <>
@@ -29,15 +29,15 @@ inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "B
 struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the model is on this problem
-  // Log-likelihood of the errors of outputs and LSE, taken as normal with the model's sigmas. A
-  // model that rounds otherwise, or more than the kernel did, has less.
+  // Log-likelihood of the errors of outputs and LSE, taken as normal with the model's sigmas. It is
+  // lower for a model that rounds differently from the kernel, or more.
   double fit = 0;
   ComparedOutput outcome;
   Judgement judgement;
   ScaleTests scale;
   bool explains = false;
 
-  // Returns the percentage of the statistic or scale test that is nearest to its limit.
+  // Returns the statistic or scale test nearest to its limit, in percent of that limit.
   double percent_of_limit() const;
 };
 
@@ -76,10 +76,10 @@ struct CheckOptions {
   bool whole_ladder = false;  // try every rung even when a tighter one explains
 };
 
-// Returns UNDECIDED without trials if the dump has dropout (Dump::open). If it only has gradients,
-// its output is tried, and the answer is BUG or UNDECIDED. Returns an error if there is nothing to
-// judge: no output, an unknown spec, inputs that are not finite. The caller's floating-point state
-// has no effect and is kept.
+// Returns UNDECIDED without trials if the dump has dropout (Dump::open). If the dump has gradients
+// but no dropout, its output is tried, and the answer is BUG or UNDECIDED. Returns an error if
+// there is nothing to judge: no output, an unknown spec, inputs that are not finite. The caller's
+// floating-point state has no effect and is kept.
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
 
 }  // namespace plumbline

@@ -25,7 +25,7 @@ struct DiffSide {
 struct DiffElement {
   ElementId element;
   double a = 0, b = 0, expected = 0;  // expected: fp64, by side a's spec
-  // sigma: hypot of the two, the standard deviation of a - b.
+  // sigma: hypot(sigma_a, sigma_b), the standard deviation of a - b.
   double sigma_a = 0, sigma_b = 0, sigma = 0;
   double ulp = 0;  // ulp of side a's output dtype at `expected`
   // Shares of sigma_a^2, by Rounding; filled for the largest absolute difference only.
@@ -35,7 +35,8 @@ struct DiffElement {
 // A (sample, head) of the map.
 struct DiffCell {
   std::int64_t sample = 0, head = 0;
-  // Largest |a - b|, less declared differences, in its standard deviations; NaN if there is a NaN.
+  // Largest |a - b|, less declared differences, in units of DiffElement::sigma; NaN if there is a
+  // NaN.
   double max_sigma = 0;
   bool bit_equal = true;
 };
@@ -54,8 +55,8 @@ struct DiffReport {
   Amplification softmax;
   // Rows that correspond; outcome.rows of them were compared with fp64.
   std::int64_t rows_total = 0;
-  // Rows without a counterpart, rows that see no key, and what check does not judge, of both dumps.
-  // They do not count as equal bits.
+  // Parts of both dumps: rows without a counterpart, rows that see no key, and what `check` does
+  // not judge. They do not count as equal bits.
   std::vector<NotJudged> not_judged;
   std::string command;  // prints the full report; "" = `plumbline diff` with both labels
 };

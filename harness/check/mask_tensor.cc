@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-// Additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9.
+// Additive masks in use hide keys with -inf, the dtype's lowest number, -1e4 or -1e9.
 constexpr double hidden_from = -1e4;
 constexpr double max_mask_bits = 0x1p33;  // 1 GiB
 constexpr auto remedy =
@@ -92,7 +92,7 @@ class MaskReader {
                  rows = shape[0] == sq && shape[1] == skv;
       if (padding && rows && b > 1) {
         return refuse(
-            fmt::format("{} may be [batch, seq_kv] or [seq_q, seq_kv]: both are {}",
+            fmt::format("{} may be [batch, seq_kv] or [seq_q, seq_kv]: batch and seq_q are {}",
                         shape_text(shape), b),
             "write it as [batch, 1, seq_q, seq_kv], or [batch, 1, 1, seq_kv] for padding");
       }
@@ -101,7 +101,7 @@ class MaskReader {
     } else if (shape.size() == 3) {
       if (shape[0] == b && b == h && b > 1 && parts_differ(b)) {
         return refuse(fmt::format("{} may be [batch, seq_q, seq_kv] or [heads, seq_q, seq_kv]: "
-                                  "both are {}",
+                                  "batch and heads are {}",
                                   shape_text(shape), b),
                       "write it as [batch, 1, seq_q, seq_kv] or [1, heads, seq_q, seq_kv]");
       }
@@ -139,13 +139,13 @@ class MaskReader {
         if (value && (*value == 0 || *value == 1)) continue;
         return refuse(fmt::format("({}): {} at {} means neither visible nor hidden", tensor_.dtype,
                                   value ? fmt::format("{}", *value) : "a value", place(at)),
-                      "integers and booleans: 1 = visible, 0 = hidden");
+                      "write integers and booleans as 1 = visible, 0 = hidden");
       }
       const double value = decode_at(*float_, tensor_.data, at);
       if (std::isnan(value) || value == std::numeric_limits<double>::infinity()) {
         return refuse(fmt::format("({}): {} at {} cannot be added to a logit", tensor_.dtype, value,
                                   place(at)),
-                      "numbers added to the logits: 0 = visible, -inf = hidden, others a bias");
+                      "write 0 for a visible key, -inf for a hidden one, another number as a bias");
       }
       is_bias_ = is_bias_ || (value != 0 && value > hidden_from);
     }

@@ -18,10 +18,10 @@ constexpr std::int64_t max_permuted = 256;  // samples or heads
 constexpr std::int64_t probes = 3;          // rows examined in each sample and head
 constexpr double same_answer_rms = 3;       // rms of (output - reference) / sigma over a row
 constexpr std::size_t min_correlated_elements = 256;  // elements needed for a correlation
-// Outputs of other problems correlate by chance if their rows have much in common, as means of many
-// values of V do. Most wrong outputs of this problem correlate by more than 0.9.
+// Outputs of other problems correlate with the reference by chance if rows have much in common, as
+// means of many values of V do. Most wrong outputs of this problem correlate by more than 0.9.
 constexpr double min_correlation = 0.2;
-// Share of elements within the peak limit that unrelated outputs may have.
+// Largest share of an unrelated output's elements that may be within the peak limit.
 constexpr double max_near_share = 0.1;
 
 class Readings {
@@ -40,7 +40,7 @@ class Readings {
 
  private:
   // Returns true if the spec that judged the dump, or a rounding model of the ladder, explains the
-  // output.
+  // output for this geometry and these inputs.
   bool explains(const Geometry& geometry, const InputView& inputs, bool with_lse) const {
     const RowSelection rows = select_rows(geometry, reading_cost);
     const auto elements =
@@ -125,7 +125,7 @@ class Readings {
     const std::string_view layout = name(geometry->problem().layout);
     std::vector<std::string> sentences{
         fmt::format("would be explained if the layout were {0}, not {1}: if it is, state layout = "
-                    "{0}, because then the stated problem is wrong and not the output",
+                    "{0}, because then the stated problem is wrong, not the output",
                     layout, name(problem_.layout))};
     if (dump_.name.ends_with(".safetensors"))
       sentences.push_back(fmt::format("plumbline check {} --layout {}", dump_.name, layout));
@@ -155,7 +155,7 @@ class Readings {
             "written"};
   }
 
-  // Returns a few rows that all samples have, spread over them.
+  // Returns a few row indices that all samples have, spread over the shortest sample.
   std::vector<std::int32_t> probe_rows() const {
     const std::int64_t rows = *std::ranges::min_element(geometry_.seqlens_q);
     std::vector<std::int32_t> chosen;

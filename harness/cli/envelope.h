@@ -16,8 +16,8 @@ inline constexpr int json_version = 1;
 // run_program() prints it at the end.
 class Envelope {
  public:
-  // Finds out from the arguments if the output is JSON, and the name of the command. It runs before
-  // they are parsed, so that a usage error is JSON as well.
+  // Finds the name of the command, and if the output is JSON. Call it before the arguments are
+  // parsed, so that a usage error is JSON as well.
   void read_arguments(int argc, const char* const* argv);
   bool is_requested() const { return is_requested_; }
   void withdraw() { is_requested_ = false; }

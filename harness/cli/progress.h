@@ -9,8 +9,8 @@
 
 namespace plumbline::cli {
 
-// An estimate for untimed steps of equal duration, in any order, and then timed steps of known
-// relative costs, in the order of the plan.
+// Estimates the time left for untimed steps of equal duration, in any order, and then for timed
+// steps of known relative costs, in the order of the plan.
 class RemainingTime {
  public:
   explicit RemainingTime(std::size_t untimed_steps, std::vector<double> timed_costs = {});

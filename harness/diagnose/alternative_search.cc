@@ -16,7 +16,7 @@ namespace {
 
 constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-adds of a reference
 constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
-constexpr double rms_of_few_rows = 3;        // limit for few rows: columns share the errors of P
+constexpr double rms_of_few_rows = 3;        // loose limit, because columns share P's errors
 constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
 
 double cost_of_row(const FailingOutput& failing, std::size_t r) {
@@ -110,7 +110,7 @@ class ScaleFit {
   const std::vector<double> got_;
 };
 
-// Tries few rows first, which rejects most alternatives, then many.
+// Compares few rows first, which rejects most alternatives cheaply, then many rows.
 class SecondLook {
  public:
   explicit SecondLook(const FailingOutput& failing)
@@ -158,7 +158,7 @@ std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::siz
   std::partial_sort(by_error.begin(), by_error.begin() + static_cast<std::ptrdiff_t>(n),
                     by_error.end());
   std::vector<std::size_t> wanted, rows;
-  for (std::size_t i = 0; i < n; ++i) {  // alternate, so that a cost cut keeps both
+  for (std::size_t i = 0; i < n; ++i) {  // alternate, so that the cost limit keeps both kinds
     wanted.push_back(by_error[i].second);
     wanted.push_back(visible[i * visible.size() / n]);
   }

@@ -13,7 +13,7 @@ enum class ChangeKind {
   refused,          // had a result before; the kernel refuses it now
   excused,          // fine before; fails now as its suite expects
   untimed,          // timed before, not timed now
-  looser_contract,  // held to less than before
+  looser_contract,  // its contract terms are looser than before
   slower,           // by more than noise, and not judged; only in runs of older versions
   faster,           // by more than noise
   smaller_error,    // by more than noise
@@ -25,8 +25,8 @@ struct Change {
   ChangeKind kind = ChangeKind::vanished;
   double value = 0, limit = 0;  // the measured quantity, usually a ratio; 0 = none
   std::string text;             // a sentence
-  // Until a user accepts it, a failure fails the run (exit 1), and an open change leaves it open
-  // (exit 5).
+  // Until a user accepts the change, a failure fails the run (exit 1), and an open change leaves
+  // the run open (exit 5).
   Standing standing = Standing::fine;
   bool operator==(const Change&) const = default;
 };

@@ -18,8 +18,8 @@ struct PastInputs {
   const Pin* pin;             // nullptr: none
   bool determinism_promised;  // by the kernel or by its contract
 };
-// Judges the digest, drift and driver of an outcome with status ok. Also finds a timed outcome
-// without a time ratio.
+// Judges the digest, drift and driver of an outcome with status ok. Also reports a timed outcome
+// that has no time ratio.
 void judge_past(const PastInputs& past, JudgementBuilder& builder);
 // Adds a change that lists contract terms looser than the baseline's. The verdict does not change.
 void compare_terms(const Outcome& outcome, const ContractSnapshot& now, const Baseline& baseline,
@@ -34,7 +34,8 @@ void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
 // Returns max(rms, 0.3) / max(baseline_rms, 0.3), because ratios of errors below 0.3 of the legal
 // error are noise. NaN stays NaN.
 double drift_ratio(double rms, double baseline_rms);
-// Returns the drift_ratio() above which the error of an outcome with other bits is more than noise.
+// Returns the drift_ratio() above which a larger error is more than noise, if the outcome's bits
+// differ from the baseline's.
 double drift_noise(const Outcome& outcome);
 
 }  // namespace plumbline

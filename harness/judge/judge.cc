@@ -211,8 +211,8 @@ class CaseJudge {
         Verdict::mistrusted,
         {FindingKind::physics, times.physics, max_physics,
          fmt::format(
-             "a call took {:.4g} ms of processor time, and any kernel needs {:.4g} ms here: "
-             "it did not do the work, or another process did it",
+             "a call took {:.4g} ms of processor time, but any kernel needs at least {:.4g} ms "
+             "here: the call did not do the work, or another process did it",
              times.cpu_ns * 1e-6, times.physics * times.cpu_ns * 1e-6)});
   }
 

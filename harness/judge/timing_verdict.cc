@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view set_aside = "set aside";
-// A time beyond this many limits is reported even if the machine was disturbed.
+// A slowdown of more than this many limits is reported even if the machine was disturbed.
 constexpr double max_excused_limits = 2;
 
 std::string_view in_words(GateFinding finding) {
@@ -43,7 +43,8 @@ std::optional<double> pinned_value(const Past& past) {
   return std::log(median(past.pin->times.ratios));
 }
 
-// Returns the value that a change is measured from: the level, or the pin if it drifted.
+// Returns the value that a change is measured from: the level, or the pin if the finding is a
+// drift.
 double origin_of(const Screening& screening, const Past& past) {
   return screening.finding == GateFinding::drifted ? pinned_value(past).value_or(0)
                                                    : screening.level.level;
@@ -103,7 +104,7 @@ std::string fresh_sentence(const Outcome& outcome) {
   for (const double ratio : outcome.times.fresh_ratios)
     ratios += fmt::format("{}{:.4g}", ratios.empty() ? "" : ", ", ratio);
   return ratios.empty() ? "no fresh process measured it again"
-                        : fmt::format("fresh processes took {}", ratios);
+                        : fmt::format("fresh processes took {} times the sentinel's time", ratios);
 }
 
 void add_finding(Verdict verdict, const Screening& screening, std::string text,

@@ -29,13 +29,13 @@ struct MeasureOptions {
   std::optional<std::chrono::milliseconds> timeout;
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   double reference_cost_limit = 1e9;                          // see select_rows
-  std::int64_t row_seed = 0;                                  // rotates select_rows
+  std::int64_t row_seed = 0;                                  // `rotation` of select_rows
   std::filesystem::path reference_cache;                      // empty: no cache
   std::shared_ptr<const ReferenceLibrary> reference_library;  // null: compute on the CPU
   std::filesystem::path save_failures;                        // directory; empty: do not save
   std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
   std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
-  int time_repetitions = 90;            // maximum sum over the usual rounds
+  int time_repetitions = 90;            // maximum in all usual rounds together
   // Extra rounds for a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
   // Counter of computed references; may be null.

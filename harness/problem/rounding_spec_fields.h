@@ -1,5 +1,5 @@
-// The table of a rounding spec's fields. The texts of specs, contracts, the comparison with a
-// contract, and the provider ABI walk it.
+// The table of a rounding spec's fields. The code that writes spec texts, reads contracts, compares
+// a spec with a contract, or converts specs of the provider ABI walks this table.
 #pragma once
 
 #include <optional>

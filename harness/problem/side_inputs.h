@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// Empty if the problem has none. The value of a sample or head depends only on its index and the
-// seed, never on how many there are. Standard slopes are the exception: they depend on the number
-// of heads.
+// A vector is empty if the problem has no such input. The value of a sample or head depends only on
+// its index and the seed, never on the number of samples or heads. Standard slopes are the
+// exception: they depend on the number of heads.
 struct SideInputs {
   // For fp8: a number is scale * stored. [batch, heads_q, blocks of seq_q] for Q, [batch, heads_kv,
   // blocks of seq_kv] for K and V, with one block if all tokens share a scale.

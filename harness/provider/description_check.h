@@ -15,7 +15,7 @@ namespace plumbline {
 std::string description_fault(const plumbline_description& description);
 
 // Returns "" or the reason why a name cannot be part of a case id.
-//  - Names have 1 to 128 bytes of UTF-8 without control bytes and '/', and do not begin with
+//  - Names have 1 to 128 bytes of UTF-8 without control bytes or '/', and do not begin with
 //    "device=". Kernel names are unique.
 //  - `tensor_cores` has "on", "off" or "none" for each kernel, `questions` "attention" or "merge".
 std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,

@@ -51,8 +51,8 @@ struct HelloReply {
   // Device kinds that each kernel accepts: "cpu", "cuda", "emulated". Empty for a kernel, or
   // absent: unknown
   std::vector<std::vector<std::string>> kernel_devices;
-  // beside "cpu": emulated GPUs, and GPUs whose memory the provider can allocate ("cuda:0"); may be
-  // absent: none
+  // in addition to "cpu": emulated GPUs, and GPUs whose memory the provider can allocate
+  // ("cuda:0"); may be absent: none
   std::vector<std::string> devices;
   // may be absent: why a provider with device memory functions has no device
   std::string no_device;
@@ -85,8 +85,8 @@ struct RunRequest {
   int timed_repetitions = 0;
   double timeout_s = 0;
   int workspace_byte = 0xFF;      // may be absent
-  double quiet_ns = 0;            // may be absent: longest quiet sentinel call, which repetitions
-                                  // wait for
+  double quiet_ns = 0;            // may be absent: repetitions wait while a sentinel call takes
+                                  // longer than this
   bool keep_plan = false;         // may be absent: AgainRequests for this plan follow
   bool threads_reversed = false;  // may be absent: see plumbline_tensors
 };

@@ -28,8 +28,9 @@ class Repeated {
   const double* of_columns_;
 };
 
-// Returns true if t = f R_j may be used for all keys. The t of a small key lies between 0 and f
-// R_j, and any such t must hardly change TA.
+// Returns true if t_k, the truncation loss of a product, may be set to f R_j for all keys
+// (column_passes.h). The t_k of a small key lies between 0 and f R_j, and any such t_k must hardly
+// change TA.
 bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_variance,
                                std::int64_t row) {
   const RowBlock& block = *sums.block;
@@ -57,9 +58,10 @@ void find_truncation(BlockSums& sums, std::span<const std::int64_t> rows,
                   small_keys_matter, sums.truncation);
 }
 
-// Returns true if any R_j within its bounds gives nearly the variance of sums.range. With
-// `truncation`, this includes the terms of truncated products, in which t = f R_j except for small
-// keys. If R_j changes by d, a signed sum S changes by at most (|S| / R_j + 2 f (small keys)) d.
+// Returns true if every R_j within its bounds gives nearly the same variance as sums.range. With
+// `truncation`, this includes the terms of truncated products, in which t_k = f R_j except for
+// small keys. If R_j changes by d, the signed sum S changes by at most (|S| / R_j + 2 f n) d for n
+// small keys.
 bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_variance, std::int64_t row,
                           bool truncation) {
   const RowBlock& block = *sums.block;

@@ -28,15 +28,16 @@ HeadData gather_for_row(const ReferenceContext& question, RowId row);
 // Returns the results of rows without visible keys, for every row of the selection.
 Reference without_keys(const ReferenceContext& question, const RowSelection& selection,
                        bool suite_scores);
-// Returns sigma_squared, raised if necessary to cover T_j, the error that all flat rows share,
-// after output rounding.
+// Returns sigma_squared, raised if necessary to cover the error that T_j leaves in the rounded
+// output. T_j is the error that all flat rows share.
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error);
 // Returns sigma^2 of an element from its variance before output rounding and T_j of a flat row. It
 // is at least the square of half the smallest subnormal of the output.
 inline double with_output_rounding(const Model& model, double o, double unit, double variance,
                                    std::optional<double> shared_error) {
-  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit.
+  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
+  // square 1/2.
   const double sigma_squared =
       variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
   return std::max(shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)

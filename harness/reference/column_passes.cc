@@ -11,7 +11,7 @@ namespace {
 
 constexpr int avx_lanes = 8;                    // floats in an AVX register
 constexpr int width = column_tile / avx_lanes;  // registers in a tile of columns
-// 32 rows of V with 128 columns are 16 KiB, which stay in L1 for all rows of a block.
+// V of 32 keys with 128 columns is 16 KiB, which stays in L1 for all query rows of a block.
 constexpr std::int64_t keys_per_chunk = 32;
 
 struct Tile {
@@ -27,7 +27,8 @@ inline void store(const Tile& tile, float* to) {
   for (int i = 0; i < width; ++i) _mm256_storeu_ps(to + i * avx_lanes, tile.part[i]);
 }
 
-// No prefetcher of a CPU predicts a stride of a whole row. Any address is allowed.
+// Prefetches `count` floats, because no CPU predicts a stride of a whole row. A prefetch of an
+// invalid address does not fault.
 inline void fetch(const float* begin, std::int64_t count) {
   constexpr std::int64_t line = 16;
   for (std::int64_t i = 0; i < count; i += line) _mm_prefetch(begin + i, _MM_HINT_T0);
@@ -37,7 +38,7 @@ struct PrefixState {
   Tile sum, high, low;
 };
 
-// `v` points to key `begin`.
+// Adds the keys [begin, end) to the prefix sums. `p` points to key 0, `v` to key `begin`.
 inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t begin,
                           std::int64_t end) {
   for (std::int64_t k = begin; k < end; ++k) {
@@ -57,7 +58,7 @@ struct TruncationState {
   Tile limit, signed_sum, square_sum;  // q_j, sum sign(v) t, sum t^2
 };
 
-enum class Visit { add, correct };  // correct: the key has been counted with t = q
+enum class Visit { add, correct };  // correct: the key was already counted with t = q
 
 template <Visit visit>
 inline void truncate_key(TruncationState& state, float p, const float* v) {
@@ -117,7 +118,7 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
 
 namespace {
 
-// Returns true if q may exceed some product of the key.
+// Returns true if q may exceed p |v| of the key in some column.
 struct IsSmall {
   const float *weights, *smallest;
   float largest_q;
@@ -169,8 +170,8 @@ void visit_keys(const RowBlock& block, std::int64_t row, const float* weights,
 
 }  // namespace
 
-// If every product of a key exceeds q, its t is q in every column. The sums of signs count these
-// keys. Only the others, few in most rows, are visited.
+// If p |v| of a key exceeds q in every column, its t is q in all of them. Prefix sums of the signs
+// of V give the sums of these keys, so only the other keys, few in most rows, are visited.
 void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range,
                      float f, std::span<const std::int64_t> rows,
                      const std::function<bool(std::int64_t row)>& small_keys_matter,
@@ -302,8 +303,8 @@ struct PairPass {
   }
 };
 
-// Returns the sum of w_a x_a w_b x_b over the pairs of keys in a cell. Weights are parallel to
-// cells.keys.
+// Returns the sum of w_a x_a w_b x_b over the pairs of keys that share a cell. Weights are parallel
+// to cells.keys.
 template <bool shifted>
 Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high,
                const Tile& low) {

@@ -1,4 +1,4 @@
-// Recomputes one row: its logits and weights, or the share of each rounding in one sigma^2.
+// Recomputes one row: its logits and weights, or each rounding's share of one element's sigma^2.
 #include <cassert>
 #include <cmath>
 #include <limits>

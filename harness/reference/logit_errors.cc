@@ -1,5 +1,5 @@
-// Finds all logit errors of a row in one pass over its keys, with n2_k from a product or from
-// norms.
+// Finds all logit errors of a row in one pass over its keys. n2_k = sum_d (q_d k_d)^2 comes from a
+// matrix product or is bounded by norms.
 #include "harness/reference/logit_errors.h"
 
 #include <cblas.h>
@@ -178,7 +178,7 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   of_row = find_row(PlainSizes{block_->s_of(row)}, errors, block_->keys_of(row), block_->p_of(row),
                     p.data() + first, weights.data() + first, nullptr);
   const float most = of_row.max_bias, least = errors.error.min_beta(of_row.size);
-  of_row.bias = std::max(least, std::min(of_row.bias, most));  // changes only by rounding
+  of_row.bias = std::max(least, std::min(of_row.bias, most));  // changes it only by rounding errors
   bound_excess(row, tied);
   const double sure = lse_floor(block_->lse.data()[row], block_->count(row)) + square(least);
   of_row.are_bounds = (square(most) - square(least)) / 2 + of_row.variance + of_row.excess <=

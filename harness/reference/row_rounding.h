@@ -13,16 +13,17 @@
 
 namespace plumbline {
 
-// An error that is the same in all rows is at most the root of this, in sigma.
+// An error that is the same in all rows is at most sqrt(shared_slack) sigma.
 inline constexpr double shared_slack = 1.2;
 
-// The variance of one key if P is normalised. Its error delta_k = rnd(p_k) - p_k is then known. It
-// counts at least 0.03 (u_P p_k)^2, so that a kernel that rounds the other way stays below 6 sigma.
+// The variance of one key if P is normalised. The error delta_k = rnd(p_k) - p_k is then known. The
+// variance is at least 0.03 (u_P p_k)^2, so that a kernel that rounds the other way stays below 6
+// sigma.
 inline double normalized_variance(const Model& model, double p, double delta) {
   return std::max(square(delta), 0.03 * square(model.u_p * p));
 }
-// The variance that the sum of the known errors adds, in units of o_j^2, because P sums to 1 + sum
-// delta_k. `independent` and `excess` are the parts that the keys and their cells already have.
+// The known errors make P sum to 1 + `sum`, which scales o_j. Returns the variance to add for this,
+// in units of o_j^2, beyond the terms of the keys (`independent`) and of their cells (`excess`).
 inline double normalized_sum_variance(double sum, double independent, double excess) {
   return std::max(0.0, square(sum) / shared_slack - independent - excess);
 }
@@ -72,7 +73,7 @@ class RowRoundings {
     std::int64_t tile = 0, splits = 1;
     bool from_sink = false;
   };
-  // Sums by octave: of p_k^2, and over its cells of (sum p_k^2)^2.
+  // Sums by octave: `squares` sums p_k^2 over its keys, `of_cells` (sum p_k^2)^2 over its cells.
   struct Octaves {
     std::array<double, RowRounding::octaves> squares, of_cells;
     double total() const { return std::accumulate(squares.begin(), squares.end(), 0.0); }

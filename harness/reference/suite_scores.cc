@@ -1,4 +1,5 @@
-// Computes the gradient and both variances of a row, with the rounding of P through projections.
+// Computes each row's gradient G and its variances of shrink and temperature. Projections of V give
+// the part from the rounding of P.
 #include "harness/reference/suite_scores.h"
 
 #include <cblas.h>
@@ -195,7 +196,7 @@ void SuiteScores::project_centered() {
 }
 
 // V is not centered here, because centered values are not exact in bf16. If sigma_j is small
-// because v_kj is, their error would not be small.
+// because v_kj is small, the rounding errors of centered values would not be small.
 void SuiteScores::project_rounded() {
   const HeadData& head = *block_->head;
   constexpr std::int64_t panel = Bf16Matrix::panel;
@@ -243,7 +244,7 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
   } else {
     add_up([&](std::int64_t k) { return weights.independent(p[k]); });
   }
-  // in units of o_j^2: loss of a truncated P, or of a P that does not sum to 1
+  // variance in units of o_j^2, because P is truncated or does not sum to 1
   const double of_all = square(truncated_share(model)) + rounding.sum_variance;
   for (std::int64_t k = begin; of_all > 0 && k < end; ++k) {
     mean_o += p[k] * (on_o[k] + offset_o);

@@ -41,7 +41,7 @@ std::string wrapped(std::string_view text, std::size_t indent, const Style& styl
 
 inline constexpr std::size_t label_width = 11;
 // Returns "  worst      text": the label in label_width columns, then the wrapped text. An empty
-// label continues the previous line.
+// label continues the text of the previous label.
 std::string labelled(std::string_view label, const std::string& text, const Style& style);
 // Returns why a timed case's time is not judged ("set aside", "no past", "few nights"); "" if it
 // is.

@@ -20,7 +20,7 @@ constexpr std::string_view ellipsis = "…";
 
 using Lines = std::vector<std::string>;
 
-// Returns the bytes of `text` that fill at most `columns`; never splits a code point.
+// Returns how many bytes of `text` fit in `columns`; never splits a code point.
 std::size_t bytes_within(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   while (end < text.size()) {
@@ -33,7 +33,7 @@ std::size_t bytes_within(std::string_view text, std::size_t columns) {
 }
 
 // Returns where to break `text` after at most `columns`: at a blank, otherwise after a '/' in the
-// last two thirds, otherwise anywhere.
+// last two thirds of these columns, otherwise after all of them.
 std::size_t break_at(std::string_view text, std::size_t columns) {
   const std::size_t most = std::max<std::size_t>(1, bytes_within(text, columns));
   if (most < text.size() && text[most] == ' ') return most;
@@ -99,8 +99,8 @@ std::vector<std::string_view> shell_words(std::string_view command) {
   return words;
 }
 
-// Splits a word that is too long for a line. A shell joins the pieces again: each ends with a
-// backslash outside quotes, and the next one starts its line.
+// Splits a word that is too long for a line. A shell joins the pieces again: each but the last ends
+// with a backslash outside quotes, and the next piece is not indented.
 Lines pieces_of_word(std::string_view word, std::size_t first, std::size_t width) {
   Lines pieces(1);
   std::size_t room = std::max<std::size_t>(8, width - first);
@@ -182,7 +182,7 @@ std::size_t count_lines(const std::vector<LaidOut>& details) {
   return lines;
 }
 
-// Returns the cost of removing the end of a detail. Removing its last line costs more.
+// Returns the cost of removing the end of a detail. Removing its only line costs more.
 int cost(const LaidOut& detail) {
   constexpr int of_the_whole = 4;
   return detail.weight + (detail.size() < 2 ? of_the_whole : 0);

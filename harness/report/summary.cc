@@ -114,8 +114,9 @@ std::string night_times_sentence(const NightTimes& row) {
   }
   text += fmt::format("; {:.2g} false alerts expected", row.expected_false_alerts);
   if (row.second_pairs > 0) {
-    text += fmt::format("; measured twice: {}, of which {} would have been {}", row.second_pairs,
-                        row.second_alarms, row.second_alarms == 1 ? "a candidate" : "candidates");
+    text +=
+        fmt::format("; cases measured twice: {}, of which {} would have been {}", row.second_pairs,
+                    row.second_alarms, row.second_alarms == 1 ? "a candidate" : "candidates");
   }
   if (!row.why.empty()) text += "; " + row.why;
   return text;

@@ -21,8 +21,8 @@ std::string incomplete_sentence(const RunReport& report);
 // the run lacks.
 std::string verdicts_text(const RunCounts& counts);
 // Returns "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate measured again in 3 fresh
-// processes each, 0 confirmed as slower; 0.0004 false alerts expected; measured twice: 4, of which
-// 0 would have been candidates".
+// processes each, 0 confirmed as slower; 0.0004 false alerts expected; cases measured twice: 4, of
+// which 0 would have been candidates".
 std::string night_times_sentence(const NightTimes& row);
 
 }  // namespace plumbline

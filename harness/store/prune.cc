@@ -188,8 +188,9 @@ class Pruner {
     }
   }
 
-  // Also keeps the first and the newest outcome. Together with the changes they show if any outcome
-  // between could be a baseline. That decides if a later first_seen outcome has a past.
+  // Keeps the outcomes on both sides of each change, and the first and the newest outcome. They
+  // show if any outcome between could be a baseline, which decides if a later first_seen outcome
+  // has a past.
   static void mark_changes(std::vector<Row>& rows) {
     std::map<std::string, Row*> before;
     for (Row& row : rows) {
@@ -302,7 +303,7 @@ std::string_view words(KeptFor reason) {
 Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& options) {
   if (options.nights < 1)
     return fail(fmt::format("cannot keep {} nights", options.nights),
-                "keep at least 1; the gate of times uses 60");
+                "keep at least 1 night; the gate of times uses 60");
   // Opening read-only first avoids creating a missing file.
   if (auto there = open_database(path, true); !there) return tl::unexpected(there.error());
   auto db = open_database(path, false);

@@ -22,7 +22,7 @@ struct Dimension {
 
 // Drops combinations that have one of the values of each field (and the kernel, if one is named).
 struct Exclusion {
-  std::optional<std::string> kernel;  // glob over the group's kernel pattern
+  std::optional<std::string> kernel;  // glob that is matched with the group's kernel pattern
   std::vector<Dimension> fields;
 };
 

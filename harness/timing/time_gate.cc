@@ -17,19 +17,19 @@ constexpr std::array<int, 4> pools{1, 3, 7, 14};
 constexpr double screens_at = 2.8;         // tonight alone
 constexpr double fresh_agrees_at = 2.2;    // each fresh process
 constexpr double beyond_known = 0.35;      // each fresh process, beyond the known values
-constexpr double nights_to_know = 20;      // with n nights, that margin times 1 + (20 / n)^2
+constexpr double nights_to_know = 20;      // with n nights, beyond_known * (1 + (20 / n)^2)
 constexpr double fresh_mean_at = 2.8;      // mean of the fresh processes
 constexpr double pool_screens_at = 3.15;   // a pool of nights
 constexpr double pool_confirms_at = 3.65;  // a pool with the mean of fresh processes for tonight
-// Fresh processes share persistent noise, so limits are multiplied by 1 + persistence times this:
-// for a pool, and for tonight alone.
+// Fresh processes share persistent noise, so limits are multiplied by 1 + persistence * doubt, with
+// the first value for a pool and the second for tonight alone.
 constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
 constexpr int min_nights_beside_pool = 10;
 constexpr double min_mean_share = 0.9;    // mean of the fresh processes over the pool's change
 constexpr double min_fresh_share = 0.85;  // each fresh process, over that change / sqrt(nights)
-// A night counts in a pool with at most this deviation, in spreads: a spike is not a step.
+// In a pool, a larger deviation of a night counts as this many spreads: a spike is not a step.
 constexpr double max_night_deviation = 3.0;
-// ln 1.25: a change that is found after any number of nights.
+// ln 1.25: a larger change is found even after a single night.
 constexpr double huge_change = 0.2231;
 // ln 1.08: the sum of accepted or unfound steps that is tolerated since the pin.
 constexpr double max_drift = 0.07696;
@@ -37,8 +37,8 @@ constexpr double drift_beyond_noise = 3.0;  // standard deviations
 // A pinned value is the median of a few nights: harness/judge takes up to 5.
 constexpr int pin_nights = 5;
 
-// A variance from n nights is multiplied by 1 + 3000 / n^3: limits are twice as wide at 10 nights,
-// and 17 % wider at 20.
+// A variance from n nights is multiplied by 1 + 3000 / n^3. This makes limits twice as wide at 10
+// nights, and 17 % wider at 20.
 constexpr double doubtful_spread = 3000;
 
 // Returns n times the variance of the mean of n nights, over that of one night.
@@ -62,8 +62,8 @@ double persistence_of(const GateLevel& level, const GateOptions& options) {
   return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
 }
 
-// Returns the standard deviation of the difference of two means. The spread of few nights is
-// uncertain, so doubtful_spread increases it.
+// Returns the standard deviation of the difference of two means, over `nights` and `others` nights.
+// The spread of few nights is uncertain, so doubtful_spread increases it.
 double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
   const double persistence = persistence_of(level, options);
   const double n = level.total_nights;
@@ -96,7 +96,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   pool.level = level != nullptr && earlier == 0
                    ? *level
                    : level_of(past.first(past.size() - earlier), options);
-  // A level of few nights cannot judge small steps: it may begin with one.
+  // A level of few nights cannot judge small steps, because one may be among its nights.
   if (nights > 1 && pool.level.nights < nights + min_nights_beside_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);
@@ -123,7 +123,7 @@ GateFinding direction(double change) {
   return change > 0 ? GateFinding::slower : GateFinding::faster;
 }
 
-// Screens a night that has too few earlier ones for limits of its own.
+// Screens a night after too few earlier nights for limits that the series determines.
 Screening screen_short_series(std::span<const GateNight> past, double tonight,
                               const GateOptions& options) {
   Screening result;
@@ -173,8 +173,9 @@ Confirmation confirm_tonight(const GateLevel& level, double change, double size_
   return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
 }
 
-// Confirms a small step if the pool is also beyond its limit with the fresh processes' mean as the
-// value of tonight. That mean did not select the pool, and must show at least 0.9 of its change.
+// Confirms a small step if the pool is beyond pool_confirms_at with the fresh processes' mean as
+// the value of tonight. That mean did not select the pool, and must be at least min_mean_share of
+// the pool's change.
 Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
                           std::span<const double> fresh, const GateOptions& options) {
   const double sign = pool.change > 0 ? 1 : -1;

@@ -11,7 +11,7 @@
 //   out / l,  lse = ln(2) (m + log2 l)
 //
 // A row's bits depend only on its own keys, because tiles start at multiples of 128 keys from the
-// sample's first and no sum crosses rows.
+// sample's first key, and no sum crosses rows.
 #pragma once
 
 #include "kernels/attention/results.cuh"

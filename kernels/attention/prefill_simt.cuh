@@ -1,7 +1,7 @@
 // Prefill on CUDA cores: a block has 32 query rows of one head; 16 lanes share 4 rows. All in fp32,
 // but P is rounded to p.p_dtype.
 //
-//   Q [32, head_dim] in fp32 in shared memory; for each tile of tile_kv keys, also there:
+//   Shared memory holds Q [32, head_dim] and, for each tile, K [tile_kv, head_dim] in fp32:
 //     S = scale log2(e) Q K^T              a chain of head_dim fma per element;
 //                                          4 rows x tile_kv / 16 keys per thread
 //     m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j      over the 16 lanes
@@ -20,7 +20,7 @@ struct PrefillSimt {
   using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 32, tile_kv = head_dim > 128 ? 16 : 32,
                        threads = 128, stages = 1;
-  // the padding puts 16 keys of one dimension into 16 banks
+  // the padding puts 16 keys of one dimension into 16 different banks
   static constexpr int row_floats = head_dim + 1;
   static constexpr int weight_floats = tile_kv + 1;
   static constexpr int shared_bytes =

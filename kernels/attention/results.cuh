@@ -26,7 +26,7 @@ struct Sums {
   float m, l;
 };
 
-// A row's sums including its head's sink, which is another term of l without a value. o is
+// A row's sums including its head's sink, which adds a term to l but has no value vector. o is
 // multiplied by `factor` (the change to the new maximum, and V's scale) before it is divided by l.
 // Rows of padding have no sink.
 struct Finished {

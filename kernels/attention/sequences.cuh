@@ -74,7 +74,7 @@ struct Keys {
   int end;
 };
 
-// Returns the keys that a token sees. Both ends increase with the token.
+// Returns the keys that a token sees. Both ends increase with the token or stay equal.
 __device__ inline Keys keys_of_token(const Parameters& p, const Sample& sample, int token) {
   const int diagonal = p.top_left ? token : token + sample.length_kv - sample.length_q;
   int begin = 0;

@@ -41,7 +41,7 @@ struct Scratch {
   float* l;            // [tile_q]                      running sum of P
   float* rescale;      // [tile_q]                      2^(m - m')
   float* partial_out;  // [splits, tile_q, width_vo]    O / l of each split
-  float* partial_lse;  // [splits, tile_q]              log2 of its sum of exp
+  float* partial_lse;  // [splits, tile_q]              LSE of each split, in units of log2
 
   Scratch(const plumbline_problem& problem, const Variant& variant, Workspace& workspace)
       : tiles(problem, variant, workspace),
@@ -140,8 +140,8 @@ class BlockKernel {
     exp2_row(s, width, m_new, 1.0F);
 
     const float exact_sum = sum_of_row(s, width);
-    // V's token scales multiply P before its rounding. If l sums the rounded P, or if P is fp8,
-    // whose range they could exceed, they multiply the rounded P.
+    // V's token scales multiply P before its rounding, except in two cases. If l sums the rounded
+    // P, or if P is fp8, whose range P * scale could exceed, the scales multiply the rounded P.
     const bool scales_p = attention_.scales_tokens(),
                sums_rounded = variant_.denominator_from_rounded_p,
                scales_before = scales_p && !sums_rounded && !is_fp8(variant_.p_dtype);

@@ -81,7 +81,7 @@ def kvcache(case):
     module = library(case)
     foreign.refuse_if(
         case.seq_q != 1 or case.total_q != case.batch,
-        "one query a sample: flash_attn_with_kvcache has one query length for the batch")
+        "needs one query per sample: flash_attn_with_kvcache has one query length for all")
     foreign.refuse_if(case.page_size % 256 != 0,
                       "flash_attn_with_kvcache wants a page size that is a multiple of 256")
     lengths, table = (foreign.on_device(case, a) for a in (case.seqlens_kv, case.page_table))

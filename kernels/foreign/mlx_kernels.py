@@ -55,7 +55,7 @@ def mask_of(case):
 def sdpa(case):
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "MLX sets its logits to the lowest finite number, and the softmax averages all keys")
+        case, "MLX sets all logits to the lowest finite number, so the softmax averages all keys")
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
     mask = mask_of(case)
 

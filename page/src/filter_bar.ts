@@ -1,4 +1,4 @@
-// Shows the filters, each with a button that removes it, and lists for adding one.
+// Shows the filters, each as a link that removes it, and two lists from which to add a filter.
 import { dimensions_of, label_of, title_of } from "./dimensions.ts";
 import { h, short } from "./dom.ts";
 import { replaced, without } from "./filter.ts";

@@ -5,7 +5,7 @@ import type { Page } from "./page.ts";
 const keys: readonly (readonly [string, string])[] = [
   ["/", "search the cases"],
   ["j", "next case that is not fine; in a table of cases, the next row"],
-  ["k", "previous one"],
+  ["k", "previous such case or row"],
   ["arrow keys", "move between the cells of a matrix and between nights"],
   ["Home, End", "first and last cell of a row; with Ctrl, of the matrix"],
   ["Enter", "open the cell, case or night"],

@@ -11,13 +11,13 @@ const names: Record<string, readonly [title: string, unit: string]> = {
   max_logit_z: ["largest logit", "sigma"],
   max_logit: ["largest logit", "sigma"],
   elsewhere: ["rows without a reference", "sigma"],
-  bound: ["largest over the worst-case bound", ""],
+  bound: ["largest |e| / worst-case bound", ""],
   max_abs: ["largest |e|", "absolute"],
   mean_abs: ["mean |e|", "absolute"],
   max_rel: ["largest |e| / |expected|", ""],
-  max_ulp: ["largest", "ulp of the output"],
-  lse_max_abs: ["largest of the LSE", "absolute"],
-  max_logit_max_abs: ["largest of the largest logit", "absolute"],
+  max_ulp: ["largest |e|", "ulp of the output"],
+  lse_max_abs: ["largest |e| of the LSE", "absolute"],
+  max_logit_max_abs: ["largest |e| of the largest logit", "absolute"],
   shrink_z: ["shrink", "sigma"],
   temperature_z: ["temperature", "sigma"],
   outside_allclose_1e3: ["outside allclose 1e-3", "share"],
@@ -34,7 +34,7 @@ function value_text(column: string, value: number | null): string {
   return unit === "share" ? share(value) : `${number(value)} ${unit}`.trim();
 }
 
-// Returns name, value, limit and percent of the statistics that decide.
+// Returns name, value, limit and percent of the limit for each statistic that decides.
 export function deciding_statistics({ errors, limits }: Detail): string[][] {
   return Object.keys(errors).filter((column) => column in limits).map((column) => {
     const [value, limit] = [errors[column] ?? null, limits[column]];

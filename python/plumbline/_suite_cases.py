@@ -24,8 +24,8 @@ from ._library import HARNESS_REMEDY, row_outputs
 # all dtypes (baselines/support.toml).
 _WRITER = "cpu/flash_p32"
 
-# Attributes of a dump that belong to the question. The others describe the writer (spec,
-# padded_rows, lse_base) or the origin of the file.
+# Attributes of a dump that become arguments of the same name. _question() converts `mask` and
+# `window`. The others describe the writer (spec, padded_rows, lse_base) or the origin of the file.
 _NUMBERS = {"scale": float, "softcap": float, "page_size": int, "scale_block": int}
 _TEXTS = ("layout", "padding")
 
@@ -107,7 +107,7 @@ def _run(folder: str, *arguments: str) -> Mapping[str, Any]:
     try:
         envelope = json.loads(ran.stdout)
     except ValueError:
-        raise Unusable(f"plumbline {' '.join(arguments)} ended with {ran.returncode}: "
+        raise Unusable(f"plumbline {' '.join(arguments)} ended with exit code {ran.returncode}: "
                        f"{(ran.stderr or ran.stdout).strip()}") from None
     if envelope["data"] is None:
         raise Unusable("\n".join(_sentence(error) for error in envelope["errors"]))

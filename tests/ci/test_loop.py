@@ -503,7 +503,7 @@ class Weekly(InFolder):
         self.results.write_text("nonsense\n", encoding="utf-8")
         self.assertIn("the first line is not item,date", self.weekly(code=2))
         self.results.write_text(self.HEADER + "good,today\n", encoding="utf-8")
-        self.assertIn("no line of item,date", self.weekly(code=2))
+        self.assertIn("the fields are not item,date", self.weekly(code=2))
 
     def test_only_the_items_that_are_asked_for_run(self):
         said = self.weekly("--only", "last", code=5)

@@ -147,7 +147,7 @@ rehearse() {
   expect "$summary" "16 files in recordings/"
   expect "$summary" "sm_90-bf16_f32_k16: 1000 rows, 0 differ from the model"
   expect "$(archived "$machine" recordings/recording.toml)" 'gpu = "emulator"'
-  expect "$summary" "numpy: absent, which every Python provider needs"
+  expect "$summary" "every Python provider needs numpy (absent)"
   expect "$summary" "The GPU was busy for 50.0 %"
   expect "$(archived "$machine" figures.toml)" $'name = "bits"\nresult = "pass"'
   [[ -s "$machine/gpu/night.db" ]] || fail "the history was not written"

@@ -81,7 +81,7 @@ std::unique_ptr<plumbline_ptx_kernel> loaded(std::string_view text, const char* 
 emulator::LaunchOptions options_of(const plumbline_ptx_launch_options& stated) {
   const auto arch = emulator::parse_arch(stated.arch);
   if (!arch)
-    throw Failure{fmt::format("no architecture {}\n  remedy: {} are emulated", stated.arch,
+    throw Failure{fmt::format("no architecture {}\n  remedy: name one of {}", stated.arch,
                               emulator::names_of_emulated)};
   emulator::LaunchOptions options = compiled_options(*arch);
   if (stated.schedule < 0 || stated.schedule > PLUMBLINE_PTX_RANDOM)

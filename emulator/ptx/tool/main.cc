@@ -1,5 +1,5 @@
-// plumbline-ptx: lists what a PTX file's translation supports, prints the translation, and packs
-// fat binaries of PTX.
+// plumbline-ptx: counts the instructions of PTX that can be translated, prints or compiles the
+// translation, and packs and lists fat binaries.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -161,7 +161,7 @@ int run(int argc, char** argv) {
       "census", "How many instructions of each kernel translate, and which do not, by line");
   counts->add_option("file", paths, "Files of PTX")->required();
   bool every_line = false;
-  counts->add_flag("--lines", every_line, "Print every refused line, not only the first");
+  counts->add_flag("--lines", every_line, "Print every refused line, not one for each reason");
   std::string path, entry;
   bool separately = false;
   auto* const floats = app.add_subcommand(

@@ -111,8 +111,8 @@ void add_export(Command app, int& exit_code) {
       .excludes("--run");
   add_format(command, options.format, {"text", "json"}, "What goes to stdout");
   command.footer(
-      "Needs Python with pyarrow (pip install pyarrow; PLUMBLINE_PYTHON names another Python). A "
-      "file that is there is replaced as a whole, or not at all.\n"
+      "Needs Python with pyarrow (pip install pyarrow; PLUMBLINE_PYTHON names another Python). "
+      "An existing file is replaced as a whole, or not at all.\n"
       "Examples:\n  plumbline export --db history.db --night latest-night --parquet night.parquet\n"
       "  plumbline export --db history.db --since 2027-01 --parquet 2027.parquet\n"
       "  duckdb -c \"SELECT kernel, count(*) FROM 'night.parquet' GROUP BY 1\"");

@@ -57,7 +57,7 @@ Result<void> check_stored(const std::filesystem::path& database, RunSession& ses
 void print_cpu_references(const ReferenceLibrary* library) {
   if (library == nullptr) return;
   for (const auto& [why, count] : library->refusals()) {
-    fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count,
+    fmt::print(stderr, "{} {} computed on the CPU, not on the GPU: {}\n", count,
                count == 1 ? "reference was" : "references were", why);
   }
 }

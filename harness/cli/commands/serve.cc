@@ -64,7 +64,7 @@ LocalAnswer case_answer(LivePage& page, const std::multimap<std::string, std::st
 }
 
 LocalAnswer answer(const std::string& page_template, LivePage& page, const LocalRequest& request) {
-  // No policy here: the template allows its only script, by its hash.
+  // Sends no script policy: the page's own policy allows its only script, by its hash.
   if (request.path == "/" && request.query.empty())
     return {.type = "text/html; charset=utf-8", .body = page_template, .policy = ""};
   if (request.path == "/api/report" && request.query.empty()) return report_answer(page);
@@ -122,8 +122,8 @@ void add_serve(Command app, int& exit_code) {
   add_format(command, options.format, {"text", "json"},
              "json: the address goes to stderr at once, and the envelope to stdout at the end");
   command.footer(
-      "Only programs of this machine reach it, and it only reads. It prints its\n"
-      "address when it is ready; Ctrl-C ends it. On another machine:\n"
+      "Only programs of this machine reach the server, and it only reads the database.\n"
+      "It prints its address when it is ready; Ctrl-C ends it. For a database on HOST:\n"
       "  ssh -L 7586:localhost:7586 HOST plumbline serve\n"
       "Examples:\n"
       "  plumbline serve\n"

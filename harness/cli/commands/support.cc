@@ -112,7 +112,7 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
   if (suggestion.unreviewed > 0) {
     text += fmt::format(
         "# {} of kernels that have neither a contract nor an entry count as unsupported and need "
-        "none;\n# --kernel writes entries for them, too.\n",
+        "no entry;\n# --kernel writes entries for these kernels, too.\n",
         plural(suggestion.unreviewed, "more refusal"));
   }
   for (const SuggestedEntry& entry : entries) text += entry_with_comment(entry);
@@ -190,7 +190,8 @@ void add_support(Command app, int& exit_code) {
       "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
   auto [suggest_command, options] =
       add_verb(command, exit_code, suggest, "suggest",
-               "Entries that explain a run's refusals: by kernel, with the fields that differ");
+               "Entries that explain a run's refusals: by kernel, with the fields that set "
+               "them apart");
   suggest_command.add_option("run", options.run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
   options.database.add_to(suggest_command);

@@ -163,7 +163,7 @@ class Execution final : public KeptPlan {
       const plumbline_tensor on_host = to_tensor(t, kept_.arena->data(t));
       if (const IndexArray* const indices = find_index_array(t.name)) {
         *find_field(tensors_, t.name) = on_host;
-        // In place from the start, because planners may read it.
+        // The device copy is in place from the start, because planners may read it.
         tensors_.*(indices->copy) = to_kernel_memory(t, on_host, "device_" + t.name, false);
       } else {
         const plumbline_tensor placed = to_kernel_memory(t, on_host, t.name, true);

@@ -112,7 +112,7 @@ std::string text_of(const char* text) {
 }
 
 // The next functions return the provider's texts, "" for NULL. check_names() checks them outside
-// call_provider(), which would take a Stop for an exception of the provider.
+// call_provider(), which would report a Stop as an exception of the provider.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
@@ -225,8 +225,8 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
                fmt::format("{} cannot serve ABI version {} with options \"{}\" "
                            "(plumbline_get_provider returned null)",
                            path, PLUMBLINE_ABI_VERSION, options),
-               "return the table of the provider's functions: null means that it was built for "
-               "another ABI version"};
+               "return the table of the provider's functions: null means that the provider was "
+               "built for another ABI version"};
   }
   const plumbline_provider& p = *library.provider;
   check_version(path, p);

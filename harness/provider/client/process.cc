@@ -58,7 +58,7 @@ Descriptor lifted(int descriptor) {
 }
 
 // Sanitizer options that leave signals to the worker's handler, and failed allocations to the
-// kernel.
+// kernel under test.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::string_view sanitizer_variable = "ASAN_OPTIONS=";
 #elif defined(__SANITIZE_THREAD__)

@@ -152,7 +152,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
     return tl::unexpected(FailureReason{
         Status::error,
         fmt::format(
-            "the worker speaks protocol {} and ABI {}, this plumbline protocol {} and ABI {}",
+            "the worker speaks protocol {} and ABI {}, plumbline speaks protocol {} and ABI {}",
             reply->protocol, reply->abi, protocol::protocol_version, PLUMBLINE_ABI_VERSION),
         "use the plumbline-worker that was built with this plumbline"});
   }

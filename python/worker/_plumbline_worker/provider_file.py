@@ -110,8 +110,8 @@ def _kernels(path: str) -> Dict[str, declarations.Kernel]:
         kernels[kernel.name] = kernel
     if not kernels:
         raise Unusable(f"{path} declares no kernel",
-                       "from plumbline.kernels import kernel, and put @kernel(…) above a function "
-                       "(docs/plug-in-your-kernel.md)")
+                       "write `from plumbline.kernels import kernel`, and @kernel(…) above a "
+                       "function (docs/plug-in-your-kernel.md)")
     return kernels
 
 
@@ -155,8 +155,8 @@ def load(path: str) -> Provider:
     module = _execute(path, _compile(path, source))
     name = str(getattr(module, "PROVIDER", os.path.splitext(os.path.basename(path))[0]))
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
-        raise Unusable(f"{path}: the name {name!r} is part of case ids: letters, digits, '_', '.', "
-                       f"'+' and '-'", "set PROVIDER in the file")
+        raise Unusable(f"{path}: the name {name!r} is part of case ids, so it may have only "
+                       f"letters, digits, '_', '.', '+' and '-'", "set PROVIDER in the file")
     version = _version(path, module)
     return Provider(path, name, version, _build_id(path, source, version), _kernels(path))
 

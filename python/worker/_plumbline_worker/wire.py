@@ -99,7 +99,7 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
                  lse_base: str = "") -> Dict[str, Any]:
     """Returns the plumbline_rounding_spec. Unset fields are those of the strict default: P in the
-    dtype of Q (e4m3: times 256), accumulators of tensor cores (of `arch`, "sm_90") for 16-bit
+    dtype of Q (e4m3: times 256), accumulators of tensor cores (of `arch`: "sm_90") for 16-bit
     inputs, of 13 bits for fp8 Q and of FMA for fp32, nothing else rounded. For a merge, whose LSEs
     have base `lse_base`: P in fp32, FMA, and an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
