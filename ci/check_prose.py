@@ -6,7 +6,7 @@
   ci/check_prose.py --list harness/judge every hit under a path, with its line
   ci/check_prose.py --rules              the rules
   ci/check_prose.py --pages              words of all pages, and words per sentence of each page
-  ci/check_prose.py --tree FOLDER        shares of another checkout; no baseline
+  ci/check_prose.py --tree FOLDER        hits by rule in another checkout, without limits
 
 Rules C* read comments, N1 identifiers, T1 names of tests, G1 subjects of commits after `since` in
 the baseline file. Pages have limits of words and of words per sentence. `prose: ok` in a comment
@@ -45,7 +45,7 @@ COMMENT_RULES = {
     "C10": ('"otherwise"', r"[;,] else\b|\belse (the|a|an|it|its|of)\b"),
     "C11": ("the count", r"\bso (many|much) (?!that)"),
 }
-# Listed and never counted: half of its hits are about places.
+# Listed but never counted, because half of the hits of C3 are about places.
 WARNINGS = {"C3": ('"if" or "when"', r"^Where [^.:]{4,120},")}
 NAME_RULE = ("max_, min_, a verb and a noun",
              r"\b(?!most_frequent)(?:most|least)_[a-z_]+\b|"
@@ -76,7 +76,7 @@ NOT_OURS = re.compile(r"^tests/provider/first_release/|^evidence/.*\.md$|^tests/
 
 
 def comments_of(text, suffix):
-    """Yields (line, text) of each comment; lines of comment that follow one another are one."""
+    """Yields (line, text) of each comment; consecutive comment lines are one comment."""
     pieces = PIECES if suffix in SLASHES else HASH_PIECES
     opened, last, column = None, 0, -1
     for match in pieces.finditer(text):
@@ -198,7 +198,7 @@ def pages_of(root):
 
 
 def sentences_of(text):
-    """The words of each sentence of a page, without code, tables, headings and marks."""
+    """The number of words in each sentence of a page, without code, tables, headings and marks."""
     text = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"^(\||#|    ).*$", "", text, flags=re.MULTILINE)
@@ -265,7 +265,7 @@ def errors(root=ROOT, counts=None):
         instead = {**COMMENT_RULES, **OTHER_RULES}[rule][0]
         for each, path, line, text in counts.hits:
             if each == rule and folder_of(path) == folder:
-                yield path, line, f"prose {rule} ({n}, limit {limit}): {text[:90]} ({instead})"
+                yield path, line, f"prose {rule} ({n} hits, limit {limit}): {text[:90]} ({instead})"
     if counts.exempt > MAX_EXEMPTIONS:
         yield BASELINE, 1, f"{counts.exempt} comments are exempt, more than {MAX_EXEMPTIONS}"
     total, p90, _ = page_figures(root)

@@ -3,12 +3,12 @@
 
     ci/comment.py SUMMARY.md
 
-Replaces the comment of an earlier run, which a hidden line of HTML marks. Any user can write that
-line, so the script queries the service for whether this token wrote the comment. Reads variables of
-GitHub and GitLab (GITHUB_API_URL, GITHUB_GRAPHQL_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH;
-CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which needs the permission
-pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the reason if the service
-refuses or cannot be reached."""
+Replaces an earlier run's comment, which a hidden line of HTML marks. Any user can write that line,
+so the script checks with the service that this token wrote the comment. Reads variables of GitHub
+and GitLab (GITHUB_API_URL, GITHUB_GRAPHQL_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH; CI_API_V4_URL,
+CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which needs the permission pull-requests:
+write (GitHub) or the scope api (GitLab). Exit code 1 with the reason if the service refuses or
+cannot be reached."""
 import json
 import os
 import pathlib
@@ -117,10 +117,11 @@ def main():
         service = gitlab() if os.environ.get("CI_MERGE_REQUEST_IID") else github()
         print(service.write(f"{MARK}\n{shortened(summary)}"))
     except KeyError as missing:
-        sys.exit(f"ci/comment.py: {missing} is not set: this is no job of a pull or merge request")
+        sys.exit(f"ci/comment.py: {missing} is missing; remedy: set it, or run "
+                 "this in a job of a pull or merge request")
     except (urllib.error.URLError, OSError, ValueError) as error:
-        sys.exit(f"ci/comment.py: {error}; remedy: a token that may write comments (permission "
-                 "pull-requests: write; on GitLab the scope api)")
+        sys.exit(f"ci/comment.py: {error}; remedy: set PLUMBLINE_TOKEN to a token that may "
+                 "write comments (permission pull-requests: write; on GitLab the scope api)")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 #   ci/gpu.sh                   builds the dev preset, then runs every step on GPU 0; in an unpacked
 #                               bundle it builds nothing
 #   --deadline SECONDS          time for all steps, counted from the end of the build (default 560;
-#                               0: none). A step is not started if too little time is left, and cut
-#                               off at the deadline. The limits of steps grow with it
+#                               0: none). A step is not started if too little time is left. Running
+#                               steps are cut off at the deadline. A longer one lengthens the time
+#                               limits of all steps
 #   --only STEP...              runs only these steps, even if they have results; --only list prints
 #                               the steps
 #   --again                     also runs steps that have a result in --out for the same GPU, commit
@@ -70,7 +71,7 @@ done
   refuse "--pack needs a checkout: this is a bundle"
 ((${#architectures[@]} == 0)) || [[ -n "$pack" ]] || refuse "--arch goes with --pack"
 ((deadline == 0 || deadline > reserve)) ||
-  refuse "--deadline $deadline: $reserve s of it are kept for writing the results"
+  refuse "--deadline $deadline: too short, because the last $reserve s are for writing the results"
 
 # ---- Programs ----
 

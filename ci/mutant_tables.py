@@ -11,7 +11,7 @@ class Refused(Exception):
 
 
 class NoPlace(Refused):
-    """The source no longer has the text that a mutant changes."""
+    """A mutant's pattern does not match the source exactly once, or its file cannot be read."""
 
 
 class NotBuilt(Exception):
@@ -32,7 +32,7 @@ def read_table(path, fields, optional, check):
         who = f"{path}: mutant {mutant.get('name', number)}"
         for field, kind in fields.items():
             if not isinstance(mutant.get(field), kind):
-                raise Refused(f"{who}: {field} is missing or no {kind.__name__}")
+                raise Refused(f"{who}: {field} is missing or not of type {kind.__name__}")
         for field in mutant.keys() - fields.keys():
             if not isinstance(mutant[field], optional.get(field, ())):
                 raise Refused(f"{who}: {field} is unknown or of a wrong type")
@@ -46,8 +46,8 @@ def read_table(path, fields, optional, check):
 
 
 def replaced_once(text, mutant, pattern, replacement, where=""):
-    """Returns `text` with the one match of the compiled `pattern` replaced; `where` ends in " of
-    "."""
+    """Returns `text` with the one match of the compiled `pattern` replaced. `where` precedes the
+    file's name in the error message, for example ' in "merge" of '."""
     found = len(pattern.findall(text))
     if found != 1:
         raise NoPlace(f"mutant {mutant['name']}: the pattern matches {found} times{where or ' in '}"

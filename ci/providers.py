@@ -5,7 +5,7 @@
   providers.py FOLDER --check   lists missing archives and exits with 1
 
 FOLDER is not part of plumbline: git ignores it, and it may be deleted at any time.
-  flash_attn   FlashAttention-2's kernels, and the CUTLASS that it was written for (BSD 3-Clause)
+  flash_attn   FlashAttention-2's kernels, and their version of CUTLASS (BSD 3-Clause)
   flashinfer   FlashInfer's kernels and headers (Apache 2.0)
   cuda         headers of CUDA 12.6 and its library of device functions, for clang-19, and its
                run-time library, for GPUs (NVIDIA's licence: docs/emulator.md says what it means
@@ -104,7 +104,7 @@ def members(path):
 
 def unpack(path, folders, root):
     """Unpacks the files of these folders to their destinations in root. Refuses a name that leads
-    out of it."""
+    out of root."""
     for name, opened in members(path):
         for folder, place in folders.items():
             if not name.startswith(folder + "/"):
@@ -119,7 +119,7 @@ def unpack(path, folders, root):
 
 
 def is_there(mark, folders):
-    """Returns true if all of these folders were unpacked, by the list in the mark file."""
+    """Returns true if the mark file lists exactly these folders as unpacked."""
     return mark.exists() and mark.read_text() == json.dumps(folders)
 
 

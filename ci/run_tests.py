@@ -10,7 +10,7 @@ otherwise counts them. With PLUMBLINE_REQUIRE_GPU=1 they always run, and fail wi
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory. If
 the build measured processor seconds, a run of all tests compares them with ci/seconds.csv. The last
 lines are CTest's own. Exit code: ctest's; if that is 0, 1 if a step or test takes too long, or if a
-test without the label was skipped for lack of a GPU.
+test without the label gpu was skipped for lack of a GPU.
 """
 import argparse
 import glob
@@ -58,8 +58,8 @@ def read_preset(name):
 
 def left_out_here(excluded):
     """Returns the labels that a preset leaves out, as a regex ^(one|other)$, without `gpu` if there
-    is a GPU or one is required. CTest leaves out only tests that match both the preset and
-    -LE."""
+    is a GPU or one is required. CTest leaves out only tests that match both the preset's filter
+    and -LE."""
     if not has_gpu() and os.environ.get("PLUMBLINE_REQUIRE_GPU") != "1":
         return excluded
     labels = excluded.removeprefix("^(").removesuffix(")$").split("|")
@@ -116,7 +116,7 @@ def describe_skipped(groups, file):
 
 
 def needing_a_gpu(groups):
-    """Returns the tests that tests/need_gpu.h skipped, by its message."""
+    """Returns the tests that tests/need_gpu.h skipped, recognized by its message."""
     return [name for reason, names in groups.items() if reason.startswith("no GPU: ")
             for name in names]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Judges MLX, Keras on TensorFlow and OpenVINO in a virtual environment of their own.
 #   ci/thirdparty.sh            make .venv-thirdparty (1.8 GB) if it is missing or old, then test
-#   ci/thirdparty.sh --setup    make it only
+#   ci/thirdparty.sh --setup    make the environment only
 #   ci/thirdparty.sh --check    say what is missing and exit 1; downloads nothing
 #   ci/thirdparty.sh --night    test if the environment exists, otherwise say why not and exit 0
 # The tests are those of CTest's label thirdparty. Without the environment they are skipped.

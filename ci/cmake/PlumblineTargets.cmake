@@ -4,7 +4,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Without NDEBUG, so that asserts stay on; RelWithDebInfo would define it.
+# Without NDEBUG, so that asserts stay on; CMake's default flags would define it.
 set(PLUMBLINE_DEBUG_INFO -g1 CACHE STRING "Debug information of RelWithDebInfo, such as -g1 or -g0")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
@@ -45,7 +45,7 @@ include(Seconds)
 add_library(plumbline_options INTERFACE)
 # x86-64-v3 (AVX2, FMA) without contraction: output bits must not depend on the machine
 # (docs/judging-comparisons.md, "Against the past"). Unity builds use -Wshadow=local, because a
-# local name may be a global one of the previous file.
+# local name may equal a global name of an earlier file.
 set(PLUMBLINE_WSHADOW -Wshadow)
 if(CMAKE_UNITY_BUILD)
   set(PLUMBLINE_WSHADOW -Wshadow=local)
@@ -70,14 +70,15 @@ if(PLUMBLINE_COVERAGE)
 endif()
 
 # Precompiles the headers that nearly every source includes, which saves a third of the CPU time of
-# a build (g++ 12). The preset asan compiles without, so that a source with a missing include fails
-# there.
+# a build (g++ 12). The preset asan compiles without them, so that a source with a missing include
+# fails there.
 option(PLUMBLINE_PRECOMPILED_HEADERS "Parse the standard headers once" ON)
 set(PLUMBLINE_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map>
   <memory> <optional> <set> <span> <string> <string_view> <utility> <vector>)
 
-# plumbline_precompile(NAME FROM HEADERS …): the target NAME uses the precompiled headers of FROM,
-# or makes them if it is FROM. Both need the same compile options.
+# plumbline_precompile(NAME FROM HEADERS …): the target NAME uses the precompiled headers of FROM.
+# If NAME is FROM, it precompiles PLUMBLINE_COMMON_HEADERS and HEADERS. Both targets need the same
+# compile options.
 function(plumbline_precompile NAME FROM)
   if(NOT PLUMBLINE_PRECOMPILED_HEADERS)
     return()
@@ -88,17 +89,17 @@ function(plumbline_precompile NAME FROM)
     target_precompile_headers(${NAME} REUSE_FROM ${FROM})
   endif()
   # ccache follows GCC's precompiled headers only with -fpch-preprocess. With it, GCC 12 forgets
-  # that the library's headers are system headers and warns of false array bounds in std::string.
-  # GCC also starts garbage collection at 128 MiB, most of it precompiled headers, which costs a
-  # tenth of the time of a source with JSON.
+  # that the library's headers are system headers and falsely warns of overruns in std::string. By
+  # default GCC collects garbage from 128 MiB on, which precompiled headers nearly fill. That takes
+  # a tenth of the compile time of a source with JSON.
   target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
     -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
     --param=ggc-min-heapsize=524288>)
 endfunction()
 
-# The precompiled headers of the libraries of harness/. They have no definition that only some
-# libraries have (Debug defines TBB_USE_DEBUG if a target links oneTBB): g++ accepts them with more
-# definitions, but not with fewer.
+# The precompiled headers of the libraries of harness/, compiled without definitions that only some
+# libraries have (Debug defines TBB_USE_DEBUG if a target links oneTBB). g++ accepts them in a
+# source with more definitions, but not in one with fewer.
 set(text_options $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/no_code.cc CONTENT "")
 foreach(name plumbline_headers plumbline_text_headers)
@@ -109,9 +110,9 @@ endforeach()
 target_compile_options(plumbline_text_headers PRIVATE ${text_options})
 
 # plumbline_library(NAME [TEXT] LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a
-# static library of harness/ with SOURCES, by default every .cc of the folder without those of
-# EXCEPT. A library with OPTIONS also has its own precompiled headers. TEXT: code that reads files
-# and options or writes reports. Optimizing it costs a sixth of a build's CPU time and has no
+# static library of harness/ with SOURCES, by default every .cc file of the folder except EXCEPT. A
+# library with OPTIONS has its own precompiled headers. TEXT: code that reads files and options or
+# writes reports. It is compiled with -O1, because -O2 costs a sixth of a build's CPU time without
 # benefit.
 function(plumbline_library NAME)
   cmake_parse_arguments(ARG "TEXT" "" "SOURCES;EXCEPT;LIBRARIES;OPTIONS" ${ARGN})
@@ -149,8 +150,9 @@ function(plumbline_build_id RESULT)
   set(${RESULT} ${build_id} PARENT_SCOPE)
 endfunction()
 
-# Timeouts of CTest for a test, and for the audit, in seconds. The timeout of a test is about thirty
-# times the slowest test. Sanitizers and gcovr's counters slow both down.
+# Timeouts of CTest for a test, and for the audit, in seconds. The timeout of a test is more than
+# twice the time of the slowest one in ci/seconds.csv. Sanitizers and gcov's counters slow down
+# tests and audit.
 set(PLUMBLINE_TEST_TIMEOUT 300)
 set(PLUMBLINE_AUDIT_TIMEOUT 1800)
 if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
@@ -163,8 +165,8 @@ endif()
 set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0")
 
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test … WEEKLY
-# Suite.Test … STARTS_PROGRAMS Suite.Test …): adds the tests of a GoogleTest program, with these
-# labels and the name of their folder of tests/. The presets leave out the tests of TIMES, which
+# Suite.Test … STARTS_PROGRAMS Suite.Test …): adds the tests of a GoogleTest program, labelled with
+# LABELS and the name of their folder in tests/. The presets leave out the tests of TIMES, which
 # pass only on a quiet machine, and those of WEEKLY, which are too slow for CI (ci/weekly.sh runs
 # both). STARTS_PROGRAMS names tests that start programs and so are not quick, if
 # plumbline_starts_programs() cannot detect it.
@@ -287,8 +289,8 @@ function(plumbline_test NAME)
     WEEKLY ${ARG_WEEKLY} STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
 endfunction()
 
-# Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) expand
-# to X(name) for each table of the catalogue TOML, in its order.
+# Writes generated/HEADER: PLUMBLINE_LEGAL(X) expands to X(name) for each table [[legal]] of the
+# catalogue TOML, in its order; PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) likewise.
 function(plumbline_mutant_names toml header)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${toml})
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${toml} lines REGEX "^(\\[\\[[a-z]+\\]\\]|name = )")

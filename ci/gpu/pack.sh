@@ -27,8 +27,8 @@ build_pack() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"
 }
-# Removes programs from `programs` that the build lacks. The bundle's ci/gpu.sh names them and
-# skips the steps that need them.
+# Removes from `programs` those that the build lacks. The bundle's ci/gpu.sh names them and skips
+# the steps that need them.
 keep_present() {
   local program present=() absent=()
   for program in "${programs[@]}"; do
@@ -38,7 +38,8 @@ keep_present() {
   ((${#absent[@]} == 0)) || echo "not in this build, and so not in the bundle: ${absent[*]}"
 }
 
-# Prints the libraries that the programs load, without system libraries, as the linker reports them.
+# Prints the paths of the libraries that the programs load, except system libraries and those of
+# lib/plumbline.
 carried_libraries() {
   local program line name
   for program in "${programs[@]}" "$python_support"; do
@@ -63,7 +64,7 @@ add_notices() {
   local bundle="$1" targets=() carried python
   python="${PLUMBLINE_PYTHON:-$source_directory/.venv/bin/python}"
   [[ -x "$python" ]] || end_with 3 "there is no $python, which makes the SBOM of the bundle;" \
-    "remedy: ci/setup.sh --python, or set PLUMBLINE_PYTHON"
+    "remedy: run ci/setup.sh --python, or set PLUMBLINE_PYTHON"
   mapfile -t carried < <(carried_libraries)
   wait "$!"
   targets=("${programs[@]}" "$python_support")
@@ -123,7 +124,7 @@ check_requirements() {
   ((bad == 0)) ||
     end_with 1 "the bundle would not run where glibc is $newest_glibc and libstdc++ is" \
       "GLIBCXX_$newest_glibcxx: pack on an older system"
-  echo "needs GLIBC_$glibc and GLIBCXX_$glibcxx at most"
+  echo "needs no symbol newer than GLIBC_$glibc and GLIBCXX_$glibcxx"
 }
 # Fails if a program of the bundle loads a library that is neither in the bundle nor of the system.
 check_self_contained() {
@@ -159,7 +160,7 @@ pack_all() {
   echo "$pack: $(mebibytes "$packed") packed, $(mebibytes "$unpacked") unpacked," \
     "sm_${architectures[*]}"
   if ((packed > packed_limit || unpacked > unpacked_limit)); then
-    end_with 1 "a bundle may have $(mebibytes $packed_limit) packed and" \
+    end_with 1 "the bundle is too large: the limits are $(mebibytes $packed_limit) packed and" \
       "$(mebibytes $unpacked_limit) unpacked"
   fi
   echo "on the machine with the GPU: tar -xf ${pack##*/} && plumbline-gpu/ci/gpu.sh"

@@ -16,7 +16,7 @@ from texts import Component
 
 
 def _licence(expression: str):
-    if expression.startswith("LicenseRef-"):  # in no list, so by name
+    if expression.startswith("LicenseRef-"):  # not in SPDX's list, so by name
         return DisjunctiveLicense(name=expression.partition("-")[2])
     return LicenseFactory().make_from_string(expression)
 
@@ -28,8 +28,8 @@ def _part(component: Component) -> Part:
 
 
 def sbom(name: str, version: str, components: Sequence[Component]) -> str:
-    """Returns the SBOM of the wheel or bundle `name`, whose parts are `components`. Equal parts
-    give the same serial number."""
+    """Returns the SBOM of the wheel or bundle `name`, whose parts are `components`. The same
+    name, version and parts give the same serial number."""
     parts = [_part(component) for component in components]
     root = Part(type=ComponentType.LIBRARY, name=name, version=version, bom_ref=name,
                 licenses=[_licence("Apache-2.0")])

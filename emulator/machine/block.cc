@@ -202,7 +202,7 @@ std::string Block::guard_damage() const {
   const std::byte* const after = context_.shared + grid_->shared_bytes;
   if (const std::byte* at = std::find_if(before, before + guard_bytes, damaged);
       at != before + guard_bytes) {
-    return fmt::format("wrote before its shared memory: {} bytes before its first",
+    return fmt::format("wrote before its shared memory: {} bytes before byte 0",
                        context_.shared - at);
   }
   if (const std::byte* at = std::find_if(after, after + guard_bytes, damaged);

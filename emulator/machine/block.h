@@ -190,9 +190,9 @@ inline Lane* Block::choose() {
   return nullptr;
 }
 
-// Returns the neighbour of a lane that is not ready, if choose() would return that neighbour;
-// otherwise nullptr. These branches predict well, so the processor continues before `ready` is
-// known.
+// Returns the lane after `lane` (in reversed order, the one before) if choose() would return that
+// lane; otherwise nullptr. These branches predict well, so the processor continues before `ready`
+// is known.
 inline Lane* Block::choose_neighbour(Lane& lane) {
   const unsigned bit = 1U << lane.lane, ready = warp_of(lane).ready;
   if (schedule_ == Schedule::in_order) {
@@ -221,7 +221,7 @@ inline Lane* Block::next_while_blocked(Lane& lane) {
     return beside;
   Lane* const next = choose();
   if (next == nullptr) fail_stuck();
-  return next == &lane ? nullptr : next;  // converging, and the only one
+  return next == &lane ? nullptr : next;  // &lane: it was converging and is ready again
 }
 
 inline Lane* Block::next_by_schedule(const Lane& lane) {

@@ -29,8 +29,8 @@ enum class Schedule {
 
 // Assumptions that code may make about the lanes of a warp. CUDA has promised only `independent`
 // since Volta: lanes meet only in collectives, __syncwarp and barriers. `lockstep` is what a GPU
-// does in practice with code that has not diverged, and compiled kernels rely on it. In converge()
-// (thread.h) a lane waits for the lanes of its warp that can run.
+// does in practice with code that has not diverged, and compiled kernels rely on it. In `lockstep`,
+// converge() (thread.h) makes a lane wait until no other lane of its warp can run.
 enum class Lanes { independent, lockstep };
 
 // Selects which __syncthreads calls meet. `place`: calls at two source lines are a divergent
@@ -53,7 +53,7 @@ struct LaunchOptions {
   // For tests: skips the __syncthreads, __syncwarp, named barriers and cp_async_wait of this file
   // and line (and call, if not empty).
   std::optional<SyncSite> skipped;
-  // For tests: receives the sites of these calls that were reached.
+  // For tests: receives the sites of such calls that were reached.
   std::set<SyncSite>* sites = nullptr;
   const Fault* fault = nullptr;  // for mutants
   // Stack of a thread, above a guard page; 0: 64 KiB (256 KiB under AddressSanitizer).

@@ -62,14 +62,14 @@ tl::expected<std::uint64_t, std::string> fat_binary_bytes(const void* header);
 // magic 0x466243b1, u32 version, a pointer to the container.
 tl::expected<std::span<const std::byte>, std::string> registered_fat_binary(const void* wrapper);
 
-// Returns an entry of a PTX text; architecture and variant come from its .target.
+// Returns a PTX text as an entry; architecture and variant come from its .target.
 tl::expected<FatBinaryEntry, std::string> ptx_entry(std::string text);
 // Writes one uncompressed container from `arch`, `variant` and `text` of the entries. All must be
 // PTX with a .version and without zero bytes, as from ptx_entry().
 tl::expected<std::vector<std::byte>, std::string> write_fat_binary(std::span<const FatBinaryEntry>);
 
 // Returns the entry that a driver would compile for this architecture: the PTX of the newest
-// architecture that is not newer, an "a" or "f" variant before the plain one. An error lists the
+// architecture up to this one, an "a" or "f" variant before the plain one. An error lists the
 // entries. Machine code is ignored, although a driver would prefer it.
 tl::expected<const FatBinaryEntry*, std::string> choose_ptx(std::span<const FatBinaryEntry>,
                                                             emulator::Arch);

@@ -68,7 +68,7 @@ constexpr Formula double_formulas[] = {{"add", "B({x1} + {x2})"},
                                        {"min", "B(__builtin_fmin({x1}, {x2}))"},
                                        {"max", "B(__builtin_fmax({x1}, {x2}))"}};
 
-// {x1} is an fp64 number, {h1} its 16 bits.
+// {x1} is the 16-bit operand as an fp64 number, {h1} its bits.
 constexpr Formula half_formulas[] = {
     {"neg", "u16({h1} ^ 0x8000)"},
     {"abs", "u16({h1} & 0x7fff)"},

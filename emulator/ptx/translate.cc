@@ -56,7 +56,7 @@ std::optional<std::uint64_t> integer(std::string_view text) {
   return negative ? 0 - value : value;
 }
 
-// 0f3F800000, 0d3FF0000000000000; bits of 4 or 8 bytes.
+// Parses 0f3F800000 or 0d3FF0000000000000; sets `bytes` to 4 or 8.
 std::optional<std::uint64_t> float_bits(std::string_view text, int& bytes) {
   if (text.size() < 3 || text[0] != '0') return std::nullopt;
   const char kind = static_cast<char>(text[1] | 0x20);
@@ -295,7 +295,7 @@ std::optional<Translator::Register> Translator::find_register(std::string_view n
       const auto number = integer(name.substr(digits));
       if (!number || *number >= found->second.count) continue;
     }
-    if (found->second.vector != 1) refuse("registers of vectors");
+    if (found->second.vector != 1) refuse("vector registers");
     const int bytes = bytes_of(found->second.type);
     const Register made{identifier(name) + scope->suffix, bytes};
     declared_[made.name] = bytes;
@@ -330,7 +330,7 @@ std::optional<std::string> Translator::literal(std::string_view text, std::strin
   if (const auto bits = float_bits(text, bytes)) {
     if (type == "f32" && bytes == 4) return fmt::format("F({:#x}U)", *bits);
     if (type == "f64" && bytes == 8) return fmt::format("D({:#x}ULL)", *bits);
-    if (is_float(type)) refuse("a literal of another size");
+    if (is_float(type)) refuse("a literal whose size is not the type's");
     return fmt::format("{}({:#x}ULL)", cpp_type(type), *bits);
   }
   if (const auto number = decimal(text)) {

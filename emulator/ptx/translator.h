@@ -101,7 +101,7 @@ class Translator {
   };
   Multiplication multiplication(const Parts&, const Parts&);
   // Returns true if the mma.sync can be executed together with products_: it is the same
-  // instruction, and no operand is a result of one of them.
+  // instruction as those, and no operand is a result of one of them.
   [[nodiscard]] bool joins(const Multiplication&) const;
   static std::string multiply(const std::vector<Multiplication>&);
   std::string multiply_alone(const Parts& parts, const Parts& operands) {

@@ -21,8 +21,8 @@ int bits_of(MmaFormat format) {
                                                                   : 16;
 }
 
-// fp8 as ptxas compiles it for architectures without the instruction: two chained instructions with
-// half of the products each.
+// Computes an fp8 product as ptxas compiles it for architectures without fp8 instructions: two
+// chained fp16 instructions with half of the products each.
 std::uint32_t dot_through_f16(const MmaModel& model, MmaFormat format, int k,
                               const std::uint32_t* a, const std::uint32_t* b, std::uint32_t c) {
   std::uint32_t h = 0;

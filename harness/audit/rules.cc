@@ -52,7 +52,7 @@ bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16
 // FlashInfer's prefill and decode tests: rtol = atol = 1e-3.
 RuleResult allclose_1e3(const RuleInputs& in) { return allclose(in, 1e-3, 1e-3, false); }
 
-// vLLM's backends, FlashInfer in bf16, Triton's tutorial: 1e-2.
+// vLLM's backends, FlashInfer in bf16, Triton's tutorial: rtol = atol = 1e-2.
 RuleResult allclose_1e2(const RuleInputs& in) { return allclose(in, 1e-2, 1e-2, false); }
 
 // torch.testing.assert_close without tolerances: relative 1e-3 for fp16, 1.6e-2 for bf16, 1.3e-6
@@ -62,8 +62,8 @@ RuleResult assert_close_defaults(const RuleInputs& in) {
   return allclose(in, rtol, 1e-5, true);
 }
 
-// tests/test_flash_attn.py: max |out - ref| <= 2 max |pt - ref| + 1e-5, ref in fp32 cast to the
-// dtype, pt in the dtype. fp16 and bf16 only.
+// tests/test_flash_attn.py: max |out - ref| <= 2 max |pt - ref| + 1e-5. ref is computed in fp32 and
+// cast to the dtype, pt is computed in the dtype. fp16 and bf16 only.
 RuleResult flash_attention_2x(const RuleInputs& in) {
   if (!is_16_bit(in.dtype) || !is_usable(in.flash_math)) return RuleResult::not_applicable;
   std::vector<double> reference(in.golden.begin(), in.golden.end());
@@ -73,8 +73,7 @@ RuleResult flash_attention_2x(const RuleInputs& in) {
 }
 
 // test/test_transformers.py _check_equal: fails if max |golden - out| > max(1e-5, 4 max |golden -
-// math in the dtype|), or if there is a NaN that the golden output does not have. 4 is the fudge
-// factor of the output.
+// math in the dtype|), or if the left side is NaN. 4 is the fudge factor of the output.
 RuleResult sdpa_fudge_factor(const RuleInputs& in) {
   if (!is_usable(in.sdpa_math)) return RuleResult::not_applicable;
   const double error = max_difference(in.output, in.golden),

@@ -21,8 +21,8 @@ class Contracts;
 // One kernel on one problem.
 struct Trial {
   std::string kernel, device, case_id;
-  // The dtype in the report: fp16, bf16 or fp32; tf32 if the pinned spec rounds fp32 inputs to it,
-  // fp8 if it rounds P to it.
+  // The dtype in the report: fp16, bf16 or fp32; tf32 if the pinned spec rounds fp32 inputs to
+  // tf32, fp8 if the spec rounds P to fp8.
   std::string dtype;
   Outcome outcome;  // without what only a run's report needs
   Judgement judgement;

@@ -1,4 +1,4 @@
-// Reads TOML with toml++ into a tree with line numbers, and keeps hostile files from crashing it.
+// Reads TOML with toml++ into a tree with line numbers. Hostile files do not crash toml++.
 #include "harness/base/config.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 // The asserts of toml++ fail on some files that are not TOML ("[$"). Without them it reports the
 // error.
 #define TOML_ASSERT(condition) static_cast<void>(0)
-// toml++ 3.3 checks if a character that is not ASCII is a blank. For most characters that code
-// reaches an unreachable statement (toml++ issue 190), which must return false.
+// toml++ 3.3 checks if a character that is not ASCII is a blank. For most characters the check
+// reaches TOML_UNREACHABLE (toml++ issue 190), which must return false.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -125,7 +125,7 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
   if (const int line = line_of_many_dots(text)) {
     return fail({file_name, line, fmt::format("more than {} dots on one line", max_dots),
-                 "shorten the key, or write one value a line"});
+                 "shorten the key, or write one value per line"});
   }
   const toml::parse_result parsed = toml::parse(text, std::string_view(file_name));
   if (!parsed) {
@@ -157,7 +157,7 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
   if (stream.bad())
     return cannot("the file cannot be read", "check that it exists and that you may read it");
   if (text.size() > max_file_bytes)
-    return cannot("the file has more than 16 MiB", "a settings file is smaller: name another file");
+    return cannot("the file has more than 16 MiB", "name another file; a settings file is smaller");
   return parse_config(text, path.string());
 }
 

@@ -128,15 +128,15 @@ std::string rounding_sentence(const DiffReport& report) {
   const DiffElement& e = report.largest_abs;
   const Rounding main = largest_share(e);
   std::string text = fmt::format(
-      "{}: a lies {:.2g}, b {:.2g} of its legal standard deviations from fp64 there (mostly {}, "
-      "{:.0f} % of sigma^2); nowhere do a and b "
-      "differ by more than {:.3g} of the difference's standard deviations, {:.3g} are legal",
+      "{}: there a lies {:.2g} and b {:.2g} legal standard deviations from fp64 (largest term: {}, "
+      "{:.0f} % of sigma^2); a and b differ nowhere "
+      "by more than {:.3g} standard deviations of the difference; {:.3g} are legal",
       in_ulps(e, report.a.out_dtype), std::abs(e.a - e.expected) / e.sigma_a,
       std::abs(e.b - e.expected) / e.sigma_b, name(main),
       100 * e.share[static_cast<std::size_t>(main)], report.outcome.max_sigma, report.limit);
   if (report.softmax.significant && report.softmax.correlation > 0) {
     text += fmt::format(
-        "; the rows in which the softmax amplifies errors more differ more (kappa to {:.3g})",
+        "; rows in which the softmax amplifies errors more also differ more (kappa up to {:.3g})",
         report.softmax.largest);
   }
   return text;
@@ -187,10 +187,10 @@ std::string undecided_sentence(const DiffReport& report) {
   if (report.outcome.status != Status::ok) return report.outcome.reason;
   const DiffElement& e = report.largest_sigma;
   return fmt::format(
-      "both keep their limits against fp64, but at {:.6g} and {:.6g} they lie {:.3g} of the "
-      "difference's standard deviations apart, {:.3g} "
-      "are legal: their errors have opposite signs there ({:.2g} and {:.2g} sigma); look at both "
-      "with check",
+      "both keep their limits against fp64, but their values {:.6g} and {:.6g} differ by {:.3g} "
+      "standard deviations of the difference; {:.3g} "
+      "are legal. Their errors have opposite signs there ({:.2g} and {:.2g} sigma); run `plumbline "
+      "check` on both",
       e.a, e.b, report.outcome.max_sigma, report.limit, (e.a - e.expected) / e.sigma_a,
       (e.b - e.expected) / e.sigma_b);
 }

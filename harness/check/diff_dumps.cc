@@ -95,7 +95,7 @@ tl::unexpected<Errors> other_scale(std::string_view name, const std::string& pla
       "the scale of {} differs first at {}: {:.9g} in a, {:.9g} in b", name, place, a, b));
 }
 
-// The offset of k or v in a dump's geometry.
+// Geometry::k_offset or Geometry::v_offset.
 using Offset = std::int64_t (Geometry::*)(std::int64_t, std::int64_t, std::int64_t) const;
 Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
                        std::vector<std::byte> Dump::*tensor, Offset offset, std::int64_t columns,
@@ -239,10 +239,10 @@ std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32
   return values;
 }
 
-// Equal elements of all rows, also without a reference. NaN equals nothing, and -0 equals 0.
+// Compares all common rows, also those without a reference. NaN equals nothing, and -0 equals 0.
 struct AllRows {
   std::int64_t elements = 0, equal = 0;
-  std::vector<DiffCell> heads;     // bit_equal only
+  std::vector<DiffCell> heads;     // sets only sample, head and bit_equal
   std::vector<std::size_t> worst;  // the pair with the largest difference, for each head
 };
 
@@ -333,8 +333,8 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
     side.answer = Answer::bug;
     side.judgement.findings.push_back(
         {FindingKind::peak, errors.peak, limits.peak,
-         fmt::format("in the rows that differ most the error reaches {:.4g} of its legal standard "
-                     "deviations, {:.3g} are legal",
+         fmt::format("in the rows compared with fp64, the largest error is {:.4g} of its legal "
+                     "standard deviations; the limit is {:.3g}",
                      errors.peak, limits.peak)});
   }
   return side;
@@ -364,8 +364,8 @@ DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
   return report;
 }
 
-// Adds the rows that the other side lacks and those without keys, and names the side in each
-// reason.
+// Adds to `not_judged` the rows that the other side lacks, and the rows without keys. Names the
+// side in each reason.
 void add_rows_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows& rows) {
   const auto common = static_cast<std::int64_t>(rows.pairs.size()) + rows.without_keys;
   for (const auto& [letter, side, other] : {std::tuple{"a", &a, "b"}, std::tuple{"b", &b, "a"}}) {

@@ -27,7 +27,7 @@ std::vector<float> read_numbers(const std::string& name, const TensorData& tenso
   }
   if (!fits) {
     tensors.add(fmt::format("tensor {} has shape {}", name, shape_text(tensor.shape)),
-                fmt::format("one number for each query head: {}", fmt::join(allowed, " or ")));
+                fmt::format("write a number for each query head: {}", fmt::join(allowed, " or ")));
     return {};
   }
   std::vector<float> numbers;

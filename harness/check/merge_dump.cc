@@ -36,7 +36,7 @@ class MergeDumpMaker : public DumpParts {
                                 "page_table", "seqlens_q", "q_scale", "k_scale", "v_scale"}) {
       if (tensors_.find(foreign) != nullptr) {
         add(fmt::format("tensor {} cannot be used together with partial_out", foreign),
-            "a dump is one call: of attention, or of a merge of its parts");
+            "dump one call: either attention, or a merge of parts");
       }
     }
     for (const auto& [what, is_stated] :
@@ -80,7 +80,7 @@ class MergeDumpMaker : public DumpParts {
     const bool ragged = tensors_.find("cu_seqlens_kv") != nullptr;
     problem_.layout = stated_.layout.value_or(ragged ? Layout::ragged : Layout::padded_bshd);
     if (problem_.is_paged() || (problem_.layout == Layout::ragged) != ragged) {
-      return add(fmt::format("layout {}: parts are padded, or ragged by cu_seqlens_kv",
+      return add(fmt::format("layout {} is wrong: parts are padded, or ragged with cu_seqlens_kv",
                              plumbline::name(problem_.layout)),
                  shapes_remedy);
     }
@@ -108,7 +108,7 @@ class MergeDumpMaker : public DumpParts {
       if (!stated) return false;
       if (stated->size() != lengths.size()) {
         return add(fmt::format("seqlens_kv has {} entries, for {} tokens", stated->size(), tokens),
-                   "one number of parts for each token");
+                   "write the number of parts of each token");
       }
       lengths = std::move(*stated);
     }
@@ -122,7 +122,7 @@ class MergeDumpMaker : public DumpParts {
     if (sums->size() < 2 || sums->front() != 0 || sums->back() != rows ||
         !std::ranges::is_sorted(*sums)) {
       return add(fmt::format("cu_seqlens_kv does not rise from 0 to the {} parts", rows),
-                 "its entries are where each token's parts begin, as FlashInfer's indptr");
+                 "write each token's first part and the total, as in FlashInfer's indptr");
     }
     std::vector<std::int64_t> lengths;
     for (std::size_t i = 1; i < sums->size(); ++i) lengths.push_back((*sums)[i] - (*sums)[i - 1]);
@@ -136,7 +136,7 @@ class MergeDumpMaker : public DumpParts {
       if (length < 0 || length > problem_.seq_kv) {
         return add(fmt::format("seqlens_kv states {} parts for a token, partial_out has {}", length,
                                problem_.seq_kv),
-                   "seqlens_kv is between 0 and the number of parts");
+                   "write lengths between 0 and the number of parts");
       }
       if (length != problem_.seq_kv) problem_.lengths = Lengths::random;
       layout_.seqlens_kv.push_back(static_cast<std::int32_t>(length));

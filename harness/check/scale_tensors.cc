@@ -51,7 +51,7 @@ class ScaleReader {
     const TensorData* const tensor = tensors_.find(scale.name);
     if (!scale.is_fp8) {
       return tensor == nullptr ||
-             refuse(scale, fmt::format(" is there, {} is not fp8", scale.of),
+             refuse(scale, fmt::format(" is there, but {} is not fp8", scale.of),
                     fmt::format("leave it out, or save {} as the kernel saw it", scale.of));
     }
     if (tensor == nullptr) {
@@ -75,7 +75,7 @@ class ScaleReader {
         (extents.batch == 1 || extents.batch == problem_.batch) &&
         (extents.heads == 1 || extents.heads == scale.heads || extents.heads == problem_.heads_kv);
     return fits || refuse(scale, fmt::format(" has shape {}", shape_text(shape)),
-                          fmt::format("one element, [{1}], [{0}, {1}] or [{0}, {1}, blocks]",
+                          fmt::format("write one element, [{1}], [{0}, {1}] or [{0}, {1}, blocks]",
                                       problem_.batch, scale.heads));
   }
 
@@ -119,7 +119,7 @@ class ScaleReader {
     const auto repeated = [](std::int64_t index, std::int64_t extent) {
       return extent == 1 ? 0 : index;
     };
-    const std::int64_t group = scale.heads / extents.heads;  // query heads that share a scale
+    const std::int64_t group = scale.heads / extents.heads;  // heads that share a scale
     for (std::int64_t b = 0; b < problem_.batch; ++b) {
       for (std::int64_t h = 0; h < scale.heads; ++h) {
         for (std::int64_t block = 0; block < scale_blocks(problem_, scale.seq); ++block) {
@@ -130,7 +130,7 @@ class ScaleReader {
               static_cast<float>(decode_at(DType::f32, tensor.data, static_cast<std::size_t>(at))));
           if (!(values.back() > 0) || !std::isfinite(values.back())) {
             return refuse(scale, fmt::format(": element {} is {}", at, values.back()),
-                          "scales are finite and above 0");
+                          "write scales that are finite and above 0");
           }
         }
       }

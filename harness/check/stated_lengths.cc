@@ -108,7 +108,7 @@ class LengthsReader {
       return wrong(fmt::format("tensor {} starts at {}, not at 0", tensor, offsets->front()));
     if (offsets->size() < 2)
       return wrong(fmt::format("tensor {} has one element: there is no sample", tensor),
-                   "it has batch + 1 elements");
+                   "write batch + 1 elements");
     Lengths32 result;
     for (std::size_t i = 1; i < offsets->size(); ++i) {
       if ((*offsets)[i] < (*offsets)[i - 1]) {

@@ -53,7 +53,7 @@ void check(const Output& output, Errors& errors) {
     return add("names a file; it writes into a folder", "name a folder, or move the file");
   const fs::path base = nearest_existing(output.path);
   if (!exists && !fs::is_directory(base, ignored)) {
-    return add(fmt::format("cannot be made: {} is a file and no folder", base.string()),
+    return add(fmt::format("cannot be made: {} is a file, not a folder", base.string()),
                "name another place");
   }
   if (::access(base.c_str(), W_OK) != 0)

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 10> contract_keys{
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits",
                                                            "products_per_step"};
 constexpr std::string_view proof_remedy =
-    "add proof = \"…\": the source line or document that shows that the kernel needs it";
+    "add proof = \"…\": the source line or document that shows that the kernel needs this value";
 
 // Returns the text of an accumulator table, as spec_fields.h spells it. If a member is missing, the
 // text is not an allowed one.
@@ -109,8 +109,8 @@ class ContractReader {
 
   void read_limits(const ConfigNode& limits) {
     reject_unknown_keys(limits, texts_of(deciding_statistics, &Statistic::key), errors_);
-    // Defaults for bf16 and one query row. They are the tightest of all problems, except for rms,
-    // whose limit few rows widen.
+    // Defaults for bf16 and one query row. They are the tightest of all problems, except that of
+    // rms, which is wider for few rows.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
     for (const Statistic& statistic : deciding_statistics) {
       const auto value = positive_number(limits, statistic.key, errors_);
@@ -165,7 +165,7 @@ const std::string* shadow_of(const Contract& first, const std::string& glob,
   return found == first.kernels.end() ? nullptr : &*found;
 }
 
-// Rejects a glob that would never be used, because an earlier contract matches all its kernels.
+// Rejects a glob that would never be used, because an earlier contract matches all its cases.
 void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
   for (std::size_t later = 0; later < contracts.size(); ++later) {
     for (const std::string& glob : contracts[later].kernels) {

@@ -23,9 +23,9 @@ double grown_limit(double limit, std::int64_t elements);
 // logits, constant V, or another input distribution that biases them. The spec may exclude it as
 // well (default_limits().suite_judged), and so may the number of rows (suite_score_rows).
 bool excludes_suite_scores(const Problem& problem);
-// The most rows, over samples and query heads, of a case whose scores count in a suite. In larger
-// cases rows that share keys share the error of P, which the scores' variance does not include (a
-// legal kernel reached z = 15 at 2048 rows).
+// The most rows, over samples and query heads, that a case may have if its scores count in a suite.
+// In larger cases, rows that share keys share the error of P, which the scores' variance does not
+// include (a legal kernel reached z = 15 at 2048 rows).
 inline constexpr std::int64_t suite_score_rows = 150;
 
 }  // namespace plumbline

@@ -65,7 +65,7 @@ std::vector<std::string> device_globs(const ConfigNode& table, Errors& errors) {
     if (is_device_glob(glob->text)) continue;
     errors.push_back(glob->error(
         fmt::format("device: \"{}\" matches no device", glob->text),
-        "devices are cpu, cuda:0 and emulated:sm_90; write device = \"cuda:*\" for every GPU"));
+        "name devices such as cpu or emulated:sm_90; write device = \"cuda:*\" for every GPU"));
   }
   return globs;
 }
@@ -76,7 +76,7 @@ std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors) {
     archs.push_back(arch->text);
     if (is_gpu_arch(arch->text)) continue;
     errors.push_back(arch->error(fmt::format("arch: \"{}\" is not a GPU architecture", arch->text),
-                                 "write arch = [\"sm_80\", \"sm_90\"]"));
+                                 "write names such as arch = [\"sm_80\", \"sm_90\"]"));
   }
   return archs;
 }
@@ -107,7 +107,7 @@ std::optional<double> positive_number(const ConfigNode& table, std::string_view 
   if (is_number && node->number > 0 && std::isfinite(node->number)) return node->number;
   errors.push_back(
       node->error(fmt::format("{}: \"{}\" is not a finite number above 0", key, node->text),
-                  fmt::format("write {} = 6.5, without quotes", key)));
+                  fmt::format("write a number without quotes, such as {} = 6.5", key)));
   return std::nullopt;
 }
 

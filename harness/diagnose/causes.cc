@@ -41,16 +41,16 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
   const std::string& where = location.text;
   if (location.kind == LocationKind::scale) {
     add(sentences, where +
-                       ": the logits are scaled by a wrong softmax scale, a scale rounded to 16 "
-                       "bits, or an exp2 that is off");
+                       ": the softmax scale is wrong or rounded to 16 bits, or exp2 is not "
+                       "accurate");
   } else if (location.kind == LocationKind::denominator) {
     add(sentences, nearest_factor(failing));
   } else if (location.kind == LocationKind::none) {
     if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
   } else if (location.kind == LocationKind::edge) {
     add(sentences, where +
-                       ": the error follows the edge of the visible keys, off by one in the mask, "
-                       "the window or a length");
+                       ": the error follows the edge of the visible keys: the mask, the window or "
+                       "a length is off by one");
   } else if (location.kind == LocationKind::key && location.is_last_key) {
     add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
   } else if (location.kind == LocationKind::key) {
@@ -76,7 +76,7 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
 
 std::string in_words(const Rung& rung, const RoundingSpec& judged) {
   if (rung.spec.s_rounded != DType::none && judged.s_rounded == DType::none) {
-    return fmt::format("would be explained if S were rounded to {}: MLX and eager do that",
+    return fmt::format("would be explained if S were rounded to {}, as MLX and eager do",
                        name(rung.spec.s_rounded));
   }
   return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
@@ -136,8 +136,8 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
            "or a division by 0"},
       Kind{faults.padded_rows, "padded query rows do not hold what the padding policy requires"},
       Kind{faults.inexact,
-           "a sum that these inputs make exact is not: an element is dropped, repeated, or rounded "
-           "twice"},
+           "a sum that must be exact with these inputs is inexact: an element is dropped, "
+           "repeated, or rounded twice"},
       Kind{faults.fence_bytes, "memory outside the output is written: a store without its bound"},
   };
   std::vector<std::string> sentences;

@@ -31,8 +31,8 @@ ExplanationRanking::Vary reading(const ExplanationRanking& ranking, KvReads read
 
 void add_neighbours(const Geometry& geometry, ExplanationRanking& ranking) {
   for (const auto& [step, which] : {std::pair{1, "next"}, {-1, "previous"}}) {
-    // The last (or first) key has no neighbour. The kernel may read its own V, the one at the other
-    // end, or zeros.
+    // The last (or first) key has no neighbour. The kernel may read this key's V, V of the key at
+    // the other end, or zeros.
     for (const int at_end : {0, 1, 2}) {
       const Map map = [&geometry, step = step, at_end](KeyAddress place) {
         const std::int64_t length = geometry.length_kv(place.sample), key = place.key + step;
@@ -63,7 +63,8 @@ class Pages {
   std::int64_t count(std::int64_t sample) const {
     return (geometry_.length_kv(sample) + size_ - 1) / size_;
   }
-  // Returns the address of a key in the page of a page table entry; zeros if there is none.
+  // Returns the address of a key in the page of a page table entry; key -1
+  // (zeros) if there is no page.
   KeyAddress by_entry(std::int64_t entry, std::int64_t key) const {
     if (entry < 0 || entry >= static_cast<std::int64_t>(geometry_.page_table.size()) ||
         geometry_.page_table[static_cast<std::size_t>(entry)] < 0)
@@ -71,7 +72,7 @@ class Pages {
     return {entry / geometry_.pages_per_sample,
             entry % geometry_.pages_per_sample * size_ + key % size_};
   }
-  // Returns the address of a key in a physical page; zeros if no entry has that page.
+  // Returns the address of a key in a physical page; key -1 (zeros) if no entry has it.
   KeyAddress by_page(std::int64_t page, std::int64_t key) const {
     const auto at = entry_of_.find(static_cast<std::int32_t>(page));
     return at == entry_of_.end() ? KeyAddress{0, -1} : by_entry(at->second, key);

@@ -14,7 +14,8 @@ namespace plumbline {
 namespace {
 
 // Limits of the drift between two legal variants of one kernel, with a margin. Measured maxima:
-// 1.36 (from 1e4 elements), 1.60 (below 2,500), 2.16 (fp32 output). evidence/judging.md, "Drift".
+// 1.36 (at least 1e4 elements), 1.60 (below 2,500), 2.16 (fp32 output). evidence/judging.md,
+// "Drift".
 constexpr std::int64_t few_elements = 2500;
 double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;
@@ -26,8 +27,8 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
   const double ratio = drift_ratio(outcome.errors.rms, baseline.rms), limit = drift_limit(outcome);
   const auto sentence = [&](std::string_view direction) {
     return fmt::format(
-        "the rms error is {:.3g} of the legal one where run {} had {:.3g}: {} by {:.3g}, {:.3g} is "
-        "within noise",
+        "the rms error is {:.3g} sigma, in run {} it was {:.3g}: {} by a factor of {:.3g}; {:.3g} "
+        "is within noise",
         outcome.errors.rms, baseline.run_id, baseline.rms, direction,
         direction == "better" ? 1 / ratio : ratio, limit);
   };
@@ -52,8 +53,8 @@ void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, Judgemen
       Verdict::regressed,
       {FindingKind::drift_from_pin, ratio, limit,
        fmt::format(
-           "the rms error is {:.3g} of the legal one where the pinned run {} had {:.3g}: worse by "
-           "{:.3g}, {:.3g} is within noise",
+           "the rms error is {:.3g} sigma, in the pinned run {} it was {:.3g}: worse by a factor "
+           "of {:.3g}; {:.3g} is within noise",
            outcome.errors.rms, pinned.run_id, pinned.rms, ratio, limit)});
 }
 
@@ -159,8 +160,8 @@ void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
   if (within(ratio, min_error_growth)) return;
   judgement.changes.push_back(
       {ChangeKind::faster_less_accurate, ratio, min_error_growth,
-       fmt::format("takes {:.3g} of its usual time, and its rms error grew by {:.3g} since run {}: "
-                   "it may round more, or do less",
+       fmt::format("takes {:.3g} of its usual time, and its rms error grew by a factor of {:.3g} "
+                   "since run {}: it may round more, or do less",
                    faster->value, ratio, baseline->run_id),
        Standing::fine});
 }

@@ -31,10 +31,10 @@ struct BitComparison {
 BitComparison compare_bits(const Geometry& base, const OutputView& a, const VariantCall& call,
                            const OutputView& b);
 
-// The difference that is closest to its limit.
+// The difference that is largest in units of its limit.
 struct LargestDifference {
   std::string statistic;  // "out" or a row output's name
-  // In the case. For row outputs the column is column_of().
+  // The place in the case's output. For row outputs the column is column_of().
   ElementId element;
   double value_a = 0, value_b = 0;
   // |a - b| / sqrt(2 sigma^2): both sides have the same roundings
@@ -48,8 +48,8 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                                      const std::vector<RowPair>& pairs, const Reference& reference,
                                      const Limits& limits);
 
-// Returns the pairs whose reference costs at most `cost_limit`, largest differences first, and at
-// least one. They are sorted as a reference's rows are.
+// Keeps the pairs with the largest differences: as many as `cost_limit` allows for their reference,
+// at least one. The result is sorted as a reference's rows are.
 std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base,
                                 double cost_limit);
 

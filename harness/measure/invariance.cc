@@ -46,7 +46,7 @@ Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
       chosen.push_back(*known);
     } else {
       errors.push_back({"", 0, fmt::format("there is no invariance \"{}\"", word),
-                        fmt::format("one or more of {}, with commas between, or all",
+                        fmt::format("name one or more of {}, with commas between, or all",
                                     fmt::join(names_of<Invariance>, ", "))});
     }
     begin = end + 1;

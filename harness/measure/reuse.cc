@@ -1,4 +1,4 @@
-// Reuses an outcome once a second architecture has given the same digest; a different one is an
+// Reuses an outcome once a second architecture has given the same digest; a different digest is an
 // error.
 #include "harness/measure/reuse.h"
 

@@ -207,7 +207,7 @@ Variants other_page_sizes(const Geometry& base) {
     StatedLayout stated = stated_as(base);
     lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
     result.calls.push_back(
-        make_full_call(base, fmt::format("pages of {}", size), problem, std::move(stated)));
+        make_full_call(base, fmt::format("pages of {} keys", size), problem, std::move(stated)));
   }
   return result;
 }
@@ -287,11 +287,10 @@ Variants larger_cache(const Geometry& base) {
   stated.page_table = std::move(table);
   stated.pages_per_sample = columns;
   stated.page_count += problem.batch * (more_keys / problem.page_size + 1);
-  return {
-      {make_full_call(
-          base, fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns),
-          problem, stated)},
-      ""};
+  return {{make_full_call(
+              base, fmt::format("{} pages, a page table of {} columns", stated.page_count, columns),
+              problem, stated)},
+          ""};
 }
 
 Variants views(const Geometry& base) {

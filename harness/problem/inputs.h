@@ -22,8 +22,8 @@
 //   negative_logits  z, but every logit is 80 lower: the largest of a row is near -77
 //   ramp          the logit rises by 30 from the first key to the last, plus noise of 0.25: most
 //                 tiles have a new maximum
-//   extreme       z, but every raw product is 65504 higher, the largest number of fp16: half of
-//                 them exceed it; logits of thousands
+//   extreme       z, but every q . k is higher by 65504, the largest number of fp16, so half of
+//                 the products exceed fp16; logits of thousands
 //   near_ties     K = 4 c + 0.05 z, c one normal vector per (sample, key head): logits with a
 //                 common part of deviation 4 that differ by 0.05
 // sink, needle and ramp also depend on the sample's number of keys.
@@ -78,13 +78,13 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
 float normal_from_bits(std::uint32_t bits);
 
 // Fills the storage of q, k, v (each geometry.X.bytes() long), including padding rows, page tails
-// and unused pages (by problem.fill: garbage is finite, between 250 and 350 in size). Runs in the
+// and unused pages (by problem.fill; garbage has magnitudes between 250 and 350). Runs in the
 // calling oneTBB arena. A query row's position is row + length_kv - length_q (bottom-right
 // alignment), so the decode of the last token sees the same Q as the last row of the prefill. K and
 // V positions are the key index.
 // Values are generated in fp32, multiplied by k_scale or v_scale in fp32, and rounded to the dtype.
-// For fp8 they are first divided by their scale (side_inputs.h) and saturated. Valid values never
-// depend on layout, padding, batch size, page size or page order.
+// fp8 values are divided by their scale (side_inputs.h) and saturated before rounding. Valid values
+// never depend on layout, padding, batch size, page size or page order.
 // Recorded inputs (problem.inputs) are rounded once from the file's values to the dtype instead.
 // Row r is then the r-th valid row of the file's sample. Throws std::runtime_error if the file is
 // missing or has changed since it was first read.
@@ -93,10 +93,10 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 // Returns true if a row with `visible` keys must come out without any error. With law exact, V on
 // the grid and no extra scales, a power-of-two number of visible keys (at most 4096) leaves a
 // power-of-two number of keys of equal weight. Weights, denominator and sums are then exact in
-// fp32, and so in every legal rounding of P.
+// fp32, and no legal rounding of P changes them.
 // Callers may demand equality only if the fp64 o is itself a number of the output dtype, and only
 // of kernels that keep split partials in fp32. A single visible key counts only for 16-bit outputs:
-// its logit may be large, so its weight may be 1 + 2^-15 before it cancels.
+// its logit may be large, so its weight may be 1 + 2^-15 before the denominator cancels it.
 bool row_is_exact(const Problem& problem, std::int64_t visible);
 
 // XXH3-128 of the problem id, inputs_version and the digest of recorded inputs, which together

@@ -40,7 +40,7 @@ float dominant_logit(std::int64_t length_kv, float margin) {
   return ln_2 * static_cast<float>(std::bit_width(static_cast<std::uint64_t>(length_kv))) + margin;
 }
 
-// Key 0 has the same logit for every query; the others are near ties.
+// Key 0 has the same logit for every query; the other keys' logits are nearly equal.
 void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const std::size_t shared = std::min<std::size_t>(4, dims);
@@ -159,7 +159,7 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
   return law;
 }
 
-// LSEs of parts, in natural units: one dim, and Q is 1.
+// Returns the law of a merge: K holds the parts' LSEs, in natural units. K has one dim, and Q is 1.
 HeadLaw merge_law(const Problem& problem, std::int64_t sample, std::int64_t head,
                   std::int64_t parts) {
   const auto lse = [&](float gain, float offset, Noise noise = Noise::normal) {

@@ -22,8 +22,8 @@ struct AffineRow {
   std::vector<float> gain, offset;
 };
 // Writes scale * (gain * noise + offset): one fma and one product, each rounded to fp32. A scale of
-// 0 gives +0 everywhere. Before that, one fma adds `per_position` times the address's position to
-// the offset; empty = 0.
+// 0 gives +0 everywhere. The offset includes `per_position` times the address's position, added by
+// an earlier fma; empty = 0.
 void generate_row(const AffineRow& law, const RowAddress& address, float scale,
                   std::span<float> values, std::span<const float> per_position = {});
 
@@ -44,8 +44,8 @@ struct HeadLaw {
   bool v_alternates = false;          // V of odd keys has the negated offset
 };
 // In a merge K is one number per part, and every Q is 1 (inputs.h).
-// `length_kv` is the sample's number of keys. sink and needle set their logit by it, so that the
-// other keys keep a visible share.
+// `length_kv` is the sample's number of keys. The laws sink and needle choose the logit of their
+// special keys by it, so that the other keys keep a visible share.
 HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
                  std::int64_t length_kv);
 

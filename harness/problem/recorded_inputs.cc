@@ -74,7 +74,7 @@ Result<fs::path> find_file(std::string_view file_name) {
       has_directory ? fmt::format("in {} ({})", directory, directory_variable)
                     : fmt::format("in the directory of {}, which is not set", directory_variable);
   return fail(
-      fmt::format("there is no file \"{}\", neither in {} nor {}", file_name,
+      fmt::format("there is no file \"{}\" in {} or {}", file_name,
                   fs::current_path(ignored).string(), second),
       fmt::format("record it with ci/capture.py --out DIR, then set {}=DIR (docs/capture.md)",
                   directory_variable));
@@ -116,8 +116,8 @@ void check_laws(const Problem& problem, std::vector<std::string>& wrong) {
   const Problem defaults;
   const auto check = [&](std::string_view key, bool is_default) {
     if (!is_default)
-      wrong.push_back(fmt::format("{} with inputs {}: recorded values have no law; leave it out",
-                                  key, problem.inputs));
+      wrong.push_back(fmt::format("{} with inputs {}: recorded values ignore it; leave it out", key,
+                                  problem.inputs));
   };
   check("lengths", problem.lengths == defaults.lengths);
   check("law", problem.law == defaults.law);

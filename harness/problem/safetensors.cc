@@ -108,7 +108,7 @@ std::optional<OtherFormat> other_format(const std::string& name,
     return OtherFormat{"an HDF5 file", "write its arrays with safetensors.numpy.save_file"};
   if (is_toml(head) || name.ends_with(".toml")) {
     return OtherFormat{"a TOML file",
-                       "a suite is run by `plumbline run`; a dump is a safetensors file "
+                       "run a suite with `plumbline run`; a dump is a safetensors file "
                        "(docs/dump-format.md)"};
   }
   return std::nullopt;
@@ -167,7 +167,7 @@ class HeaderReader {
     if (!header.is_object())
       return wrong(fmt::format("the header is a JSON {}, not an object", header.type_name()));
     if (header.size() > tensor_limit)
-      return wrong(fmt::format("{} tensors, more than {}", header.size(), tensor_limit));
+      return wrong(fmt::format("{} tensors, the limit is {}", header.size(), tensor_limit));
     for (const auto& [key, value] : header.items()) {
       auto done = key == "__metadata__" ? read_metadata(value) : read_tensor(key, value);
       if (!done) return done;
@@ -209,7 +209,7 @@ class HeaderReader {
     TensorData tensor;
     tensor.dtype = type->name;
     if (shape->size() > rank_limit)
-      return bad(fmt::format("{} dimensions, more than {}", shape->size(), rank_limit));
+      return bad(fmt::format("{} dimensions, the limit is {}", shape->size(), rank_limit));
     std::uint64_t bytes = type->size;
     for (const Json& extent : *shape) {
       if (!extent.is_number_unsigned())

@@ -1,5 +1,5 @@
-// Converts to and from JSON the messages that the macros cannot convert, and rejects numbers that
-// do not fit.
+// Converts to and from JSON the messages that the macros cannot convert, and rejects fractions in
+// integer fields.
 #include "harness/provider/protocol.h"
 
 #include <algorithm>

@@ -50,8 +50,8 @@ struct PWeights {
 
   static constexpr double min_kappa = 0.003;
 };
-// `total` is the denominator of the p that the result is used with. If it leaves out a sink,
-// `of_sum` is the sum of the block's p_k, otherwise 1.
+// `total` is the denominator of the p that the result is used with. If `total` leaves out a
+// sink, `of_sum` is the sum of the block's p_k, otherwise 1.
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row,
                           double of_sum = 1) {
   return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,

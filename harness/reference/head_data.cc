@@ -44,7 +44,7 @@ void find_center(HeadData& head) {
   }
   for (double& c : head.center) {
     c /= static_cast<double>(head.keys) * head.v_unit;
-    if (!std::isfinite(c)) c = 0;  // rows that do not see this column's Inf or NaN still count
+    if (!std::isfinite(c)) c = 0;  // for rows that do not see this column's Inf or NaN
   }
 }
 
@@ -89,7 +89,7 @@ void find_extremes(HeadData& head) {
   }
 }
 
-// Rounded up, because they are bounds.
+// Sets edge_norm. Rounds the norms up, because they are bounds.
 void find_chunk_norms(HeadData& head) {
   const std::int64_t chunks = (head.keys + chunk_keys - 1) / chunk_keys, ld = head.ld;
   head.edge_norm.assign(static_cast<std::size_t>((chunks + 1) * ld), 0);
@@ -143,7 +143,7 @@ HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std:
     const std::int64_t key = keys.begin + k;
     const bool is_hidden =
         only_row && !question.geometry.sees(sample, only_row->row, key, only_row->head);
-    if (is_hidden && problem.is_merge()) continue;  // its LSE is -infinity
+    if (is_hidden && problem.is_merge()) continue;  // the part's LSE is -infinity
     question.key_values.key(sample, key, head_kv, row_of(head.k, k, head.dim_qk));
     if (is_hidden) continue;
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));

@@ -31,7 +31,7 @@ typedef struct plumbline_reference_model {
   double u_s, eta_s; /* S */
   double u_split, eta_split;
   double exp2_error;
-  int32_t p_cell_bits; /* significand bits by which keys share a cell of P */
+  int32_t p_cell_bits; /* keys whose t agree when rounded to these bits share a cell of P */
   int32_t s_cell_bits;
   int32_t denominator_from_rounded_p; /* boolean */
   int32_t reserved;

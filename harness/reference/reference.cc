@@ -41,7 +41,7 @@ struct RowValue {
 
 // Returns the largest logit of the visible keys, without a sink, in natural units. Its error is at
 // most the largest error of a logit. The variance sums the errors of products, S and tanh, and 4
-// roundings to fp32 for kernels that keep it in other units.
+// roundings to fp32 for kernels that keep the logit in other units.
 RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
   const Model& model = worker.scales.model();
@@ -97,7 +97,8 @@ class Computation {
 
  private:
   bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
-  // Returns true if V is exact in bf16 and v - o, which could cancel, is not needed.
+  // Returns true if suite scores are requested, V is exact in bf16 and v - o, which could cancel,
+  // is not needed.
   bool projects_in_bf16(const HeadData& head) const {
     return options_.suite_scores && head.finite && geometry_.v.dtype == DType::bf16 &&
            !model_.denominator_from_rounded_p;

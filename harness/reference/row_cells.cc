@@ -3,7 +3,7 @@
 
 namespace plumbline {
 
-// Groups the visible keys by label(key), and the sink if it has a label.
+// Groups the visible keys by label(key), and with them a sink whose label is `of_sink`.
 template <class Label>
 void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Cells& cells,
                      Label label, std::optional<std::uint64_t> of_sink) {

@@ -1,4 +1,4 @@
-// Finds flat rows and octaves of P with few significands, and tries the maxima that a kernel may
+// Finds flat rows, finds octaves of P with few significands, and tries the maxima that a kernel may
 // have used.
 #include "harness/reference/row_rounding.h"
 
@@ -12,14 +12,16 @@
 namespace plumbline {
 namespace {
 
-// An octave has few significands if (sum p_k^2)^2, summed over its cells, exceeds this share of
-// that of the octave. The log-uniform significands of 50 keys have less.
+// An octave has few significands if (sum p_k^2)^2, computed for each of its cells and added up,
+// exceeds this share of (sum p_k^2)^2 of all its keys. Log-uniform significands of 50 keys have a
+// smaller share.
 constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double min_octave_share = 1.0 / 1024;
 
 // Returns true if the logits of the row are nearly equal:
-// sum p_k (c_k - mean c)^2 <= (2 u_P)^2, with c_k the logit without its bias.
+// sum p_k (c_k - mean c)^2 <= (2 u_P)^2, with c_k the logit without its bias, and the mean weighted
+// by p_k.
 bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const auto [begin, end] = block.keys_of(row);
   const double *p = block.p_of(row), *c = block.shapes.empty()
@@ -61,9 +63,9 @@ void sum_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
     sums[static_cast<std::size_t>(RowRounding::octave(of_key * t_of_p))] += square(of_key);
 }
 
-// A faster version for rows in which all octaves after the first eight together have less than
-// min_octave_share. Sets the sums of these octaves to 0. Returns false for other rows. fp32 is
-// precise enough for the decisions made from the sums.
+// A faster sum_octaves() for rows whose octaves after the first eight have less than
+// min_octave_share of sum p_k^2 together. Sets the sums of these octaves to 0. Returns false for
+// other rows. fp32 is precise enough for the decisions made from the sums.
 bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
   constexpr std::size_t first = 8, lanes = 8;
   using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
@@ -139,7 +141,8 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   const auto is_few = [this](std::size_t g, double least) {
     return octaves_.of_cells[g] > few_significands * square(std::max(octaves_.squares[g], least));
   };
-  if (of_keys.size() >= 256) {  // quick exit: sums over some keys are at most the full sums
+  // Quick exit if no octave is few with the sums over a quarter of the keys, which are smaller.
+  if (of_keys.size() >= 256) {
     sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
     const double least = min_octave_share * octaves_.total();
     std::size_t g = 0;
@@ -202,7 +205,8 @@ double held_maximum(const Model& model, double m) {
   return model.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
 }
 
-// Sets lag_[i] = exp(m - m_i), with m the largest logit of all keys.
+// Sets lag_[i] = exp(m - m_i), with m the largest logit of all keys, and m_i the maximum that
+// `guess` gives key i.
 void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
   const auto n = static_cast<std::int64_t>(key_.size());
   const double none = -std::numeric_limits<double>::infinity(),
@@ -259,9 +263,9 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
                                                 cell_sums(cells, errors.data()).excess());
 }
 
-// If m may be any number, all keys with one significand may have the largest error. Finds shares of
-// an octave in cells eight times as wide as P's, so that keys in neighbouring cells of P count as
-// one.
+// If m may be any number, all keys with one significand may have the largest error. Finds the
+// largest share of each octave's sum p_k^2 in one cell. These cells are eight times as wide as P's,
+// so that keys in neighbouring cells of P count together.
 void RowRoundings::find_shares(const Model& model) {
   std::map<std::pair<std::size_t, std::uint64_t>, double> of_cells;
   std::array<double, RowRounding::octaves> all{};

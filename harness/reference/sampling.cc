@@ -111,8 +111,8 @@ class Sampler {
   }
 
   // Takes rows class by class over all samples and heads, in random order within a class, so that
-  // none is favoured when the limit is reached. The last row of every (sample, head) is always
-  // taken.
+  // no sample or head is favoured when the limit is reached. The last row of every (sample, head)
+  // is always taken.
   void take_interesting_rows() {
     struct Candidate {
       Interest interest;

@@ -1,4 +1,4 @@
-// Writes the page's JSON: a run as columns, details of selected outcomes, and the nights before it.
+// Writes the page's JSON: a run as columns, details of selected outcomes, and the earlier nights.
 #include "harness/report/page_data.h"
 
 #include <fmt/format.h>
@@ -121,8 +121,8 @@ class Writer {
             {"unmeasured", counts[Standing::unmeasured]}};
   }
 
-  // Returns the index of the night since which the lead has failed or been open in every night.
-  // Uses the commits if the lead's history is unknown. -1: unknown.
+  // Returns the index of the first night since which the issue's lead (its first case) has been
+  // failing or open, or -1 if unknown. Uses the commits if the lead's history is unknown.
   std::ptrdiff_t first_night(const Issue& news) const {
     if (!news.cases.empty()) {
       const auto history = input_.history.find(news.cases.front());

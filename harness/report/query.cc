@@ -45,7 +45,7 @@ Json cell_json(const std::string& text, Store::CellType type) {
     if (std::from_chars(begin, end, value).ptr == end) return value;
   } else if (type == Store::CellType::real) {
     double value = 0;
-    // not a JSON number, such as "Inf"
+    // Text that is not a JSON number, such as "Inf", becomes null.
     return std::from_chars(begin, end, value).ptr == end ? Json(value) : Json();
   }
   return text;

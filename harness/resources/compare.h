@@ -45,7 +45,7 @@ struct ResourceComparison {
 };
 
 // Registers are allocated to a warp in units of 256 (cuda_occupancy.h), 8 per thread. If the
-// occupancy is unknown, a larger increase counts as worse.
+// occupancy is unknown, an increase by more than 8 counts as worse.
 inline constexpr int register_slack = 8;
 
 // Matches sources by name. Figures from a different toolkit are not comparable unless `strict`.

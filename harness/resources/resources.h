@@ -36,18 +36,18 @@ struct CompiledSource {
   std::string name;                // the NAME of NAME.ptxas.txt and of the approved file
   std::string source;              // "kernels/attention/naive.cu"
   std::string toolkit;             // "nvcc 13.0.88"
-  std::vector<Resources> kernels;  // by kernel, launch and architecture
+  std::vector<Resources> kernels;  // sorted by kernel, launch and architecture
 };
 
 // Returns one row for each pair of a launch table and a kernel that its glob matches. A kernel that
-// none matches gets one row without facts. Errors: two tables of one name match a kernel; a table
-// matches none.
+// no table matches gets one row without facts. Errors: two tables of one name match a kernel; a
+// table matches no kernel.
 Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
                                     const std::vector<LaunchFacts>& launches,
                                     const std::string& file);
 
-// Reads all NAME.ptxas.txt of a folder with their NAME.launch.toml, by name. Empty if there are
-// none or the folder does not exist.
+// Reads all NAME.ptxas.txt of a folder with their NAME.launch.toml, sorted by name. Empty if there
+// are none or the folder does not exist.
 Result<std::vector<CompiledSource>> read_resources(const std::filesystem::path& directory);
 
 }  // namespace plumbline

@@ -37,7 +37,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path&
 Result<void> copy_database(const std::filesystem::path& path, SQLite::Database& db,
                            const char* schema);
 
-// Returns an error if the file was moved or deleted: SQLite would still write to the old file.
+// Returns an error if the file was moved or deleted, because SQLite still writes to the old file.
 Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path,
                             const char* schema = "main");
 

@@ -83,8 +83,8 @@ constexpr Kind accepts{"accept",
                        "accepting outcomes",
                        "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
                        "accepted_case(accept_key, run_id, case_key)",
-                       "run '{}' has no outcome with a result that '{}' matches",
-                       "only outcomes of status ok can become baselines; see v_history"};
+                       "run '{}' has no outcome with a result whose case '{}' matches",
+                       "choose outcomes of status ok, which view v_history lists"};
 constexpr Kind pins{"pin",
                     "pinning outcomes",
                     "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",

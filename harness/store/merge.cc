@@ -129,7 +129,7 @@ class Merger {
     return fail(error_at(
         from_.path,
         fmt::format(
-            "contradicts {} about run {} (table {}): its two copies were changed independently",
+            "contradicts {} about run {} (table {}): the run's copies changed independently",
             to_.path.string(), run_id, table.name),
         "leave one of the two files out, or finish or judge the run in the one that counts: the "
         "copy finished last wins"));

@@ -146,7 +146,7 @@ void worst_columns(Columns& columns, Row& worst) {
   columns("worst_head", w.element.head);
   columns("worst_row", w.element.row);
   columns("worst_column", w.element.column);
-  // This NaN is a fact about the kernel, so it must survive; NaN in statistics is stored as +Inf.
+  // NaN in `got` is a fact about the kernel, so it must survive; in statistics, NaN becomes +Inf.
   bool got_is_nan = std::isnan(w.got);
   columns("worst_got_is_nan", got_is_nan);
   columns("worst_got", w.got);
@@ -176,7 +176,7 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
-// Only judgements of cases have these. `terms`: std::optional<ContractSnapshot>.
+// Columns that only judgements of cases have. `terms`: std::optional<ContractSnapshot>.
 template <class Columns, class Row>
 void terms_columns(Columns& columns, Row& terms) {
   const bool known = terms.has_value();
@@ -383,8 +383,8 @@ void suite_score_columns(Columns& columns, Row& score) {
   columns("status", score.status);
 }
 
-// Returns the column names of a description: column_names(outcome_columns<ColumnNames, const
-// StoredOutcome>).
+// Returns the columns that one of the functions above lists, for example
+// column_names(outcome_columns<ColumnNames, const StoredOutcome>).
 template <class Row>
 std::vector<std::string> column_names(void (*describe)(ColumnNames&, const Row&)) {
   ColumnNames columns;

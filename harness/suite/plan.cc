@@ -88,7 +88,7 @@ class KernelChoice {
              fmt::format("it matches {}: correct the devices or the pattern", matched));
       return found;
     }
-    // --kernel takes only cases of the kernels' operation from suites that have both operations.
+    // With --kernel, cases of another operation than the kernels' are left out without an error.
     const std::string_view asked = operation_of(c.problem);
     std::erase_if(found, [&](const OfferedKernel& kernel) { return kernel.question != asked; });
     if (found.empty()) {
@@ -204,7 +204,7 @@ class AbsentCaseFinder {
   }
 
  private:
-  // For our own kernels the plan itself reports what is missing.
+  // Returns why the case is absent, or "". The plan itself reports kernels that our providers lack.
   std::string reason(const SuiteCase& c) const {
     const std::string provider = c.kernel_pattern.substr(0, c.kernel_pattern.find('/'));
     if (const auto missing_providers = here_.missing_providers.find(provider);

@@ -83,8 +83,8 @@ struct Suite {
 //
 //   schema = 1
 //   name = "smoke"                       description = "…"
-//   include = ["../models/llama3.toml"]  # relative to this file; its groups and diffs are used
-//                                        # unchanged, under its own suite name
+//   include = ["../models/llama3.toml"]  # relative to this file; the included groups and diffs
+//                                        # are unchanged and keep the suite name of their file
 //   defaults = { seed = 1 }              # problem fields for every group and diff of this file
 //
 //   [[group]]

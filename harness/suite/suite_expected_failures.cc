@@ -19,7 +19,7 @@ std::string read_issue(const ConfigNode& entry, Errors& errors) {
   if (host == 0 || issue.size() == host || issue.find_first_of(" \t\r\n") != std::string::npos) {
     errors.push_back(entry.find("issue")->error(
         fmt::format("issue \"{}\" is not an http or https address", issue),
-        "write the link of the issue that will end this failure"));
+        "write the link of the issue whose fix will end this failure"));
   }
   return issue;
 }

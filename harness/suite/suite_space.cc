@@ -87,7 +87,7 @@ void check_zip(const std::vector<Dimension>& zip, Errors& errors) {
   }
 }
 
-// Reports fields in two tables, because their value would be undefined.
+// Reports fields that are in two tables, because their value would be ambiguous.
 void check_given_once(const ProblemSpace& space, Errors& errors) {
   const std::array<std::pair<std::string_view, const std::vector<Dimension>*>, 4> tables{
       {{"set", &space.set},
@@ -134,7 +134,7 @@ void check_excluded_kernel(const ConfigNode& node, std::span<const std::string> 
   if (node.kind != ConfigNode::Kind::string || !matches) {
     errors.push_back(node.error(
         fmt::format("exclude names kernel \"{}\", which matches no entry of kernels", node.text),
-        "it is compared with the text of each entry: list that kernel as an entry of its own"));
+        "list that kernel as an entry of its own: exclude compares the texts of entries"));
   }
 }
 

@@ -8,8 +8,8 @@
 namespace plumbline {
 namespace {
 
-// For a normal distribution: the standard deviation over the median absolute deviation, and over
-// the standard deviation of the values without the 5 % farthest ones.
+// For a normal distribution: the standard deviation divided by the median absolute deviation, and
+// divided by the standard deviation without the 5 % of largest deviations.
 constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
 // One night in 20 may be a spike, which does not count in the spread.
 constexpr std::size_t nights_per_spike = 20;
@@ -29,7 +29,7 @@ double median_in_place(std::vector<double>& values) {
   return (*half + *std::max_element(values.begin(), half)) / 2;
 }
 
-// Returns the larger of two robust estimates and a floor. The median deviation alone would take a
+// Returns the largest of two robust estimates and a floor. The median deviation alone would take a
 // series with two modes for a quiet one.
 double spread_of(const std::vector<double>& residuals, std::size_t levels,
                  const GateOptions& options) {

@@ -10,8 +10,9 @@
 namespace plumbline {
 namespace {
 
-// In standard deviations of one point. In normal noise, two such points in a row beyond 5, or three
-// beyond 3.5, are as rare as one series in a million. Single points are spikes.
+// The unit of `deviations` is the standard deviation of one point. In normal noise, fewer than one
+// series in a million has two points in a row beyond 5, or three beyond 3.5. Single points are
+// spikes.
 struct ConsecutiveRule {
   int points;
   double deviations;
@@ -47,7 +48,7 @@ bool all_beyond(std::span<const double> points, double level, double limit) {
   return std::ranges::all_of(points, [&](double point) { return sign * (point - level) > limit; });
 }
 
-// Returns the first index from which all values are beyond half the change.
+// Returns the first index from which on all values are beyond half the change.
 std::size_t begin_of_step(std::span<const double> values, double level, double change) {
   const double sign = change > 0 ? 1 : -1;
   std::size_t begin = values.size() - 1;
@@ -65,7 +66,8 @@ Step step_from(std::span<const double> values, double level, double change) {
   return {begin, level, mean_of(values.subspan(begin))};
 }
 
-// Returns the step that the last point shows. `values`: all since the last alert.
+// Returns the step that the last point shows. `values`: points since the last step began, at most
+// gate_window + 14.
 std::optional<Step> step_now(std::span<const double> values) {
   const std::vector<GateNight> nights = nights_of(values);
   const std::span<const GateNight> all(nights);

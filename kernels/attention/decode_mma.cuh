@@ -12,7 +12,7 @@
 //     O  = O 2^(m - m') + P V
 //   The warps' O, m, l are combined in shared memory; merge_splits combines the splits.
 //
-// Warps share nothing while they compute, so each waits only for its own copies.
+// Warps share only Q while they compute, so each waits only for its own copies of K and V.
 #pragma once
 
 #include "kernels/attention/online_softmax.cuh"

@@ -1,4 +1,4 @@
-// Decode on CUDA cores: each block has one row of one head, all in fp32.
+// Decode on CUDA cores: each block computes one split of one row of one head in fp32.
 //
 //   A group of head_dim / 8 lanes shares a key, with 8 dimensions per lane. The groups of all 4
 //   warps take adjacent keys. For every 4 keys that it takes in turn, each group computes:

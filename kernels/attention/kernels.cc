@@ -79,7 +79,7 @@ std::string refuse_features(const plumbline_problem& problem) {
 
 std::string refuse_size(const Grid& grid) {
   if (grid.y > max_blocks_per_axis || grid.z > max_blocks_per_axis)
-    return "more heads, or samples times splits, than a grid has blocks (65535)";
+    return "more heads, or samples times splits, than the 65535 blocks of a grid's axis";
   return "";
 }
 

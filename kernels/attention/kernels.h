@@ -21,10 +21,10 @@ std::span<const Kernel> kernels();
 // Returns the instance for a problem, or nullptr with the reason.
 const Instance* choose(const Kernel& kernel, const Options& options,
                        const plumbline_problem& problem, std::string& reason);
-// Returns the first reason against the problem, choose()'s included; empty: the kernel supports it.
+// Returns the first reason to refuse the problem, including choose()'s; empty if there is none.
 std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem,
                    const plumbline_device& device);
-// Returns why the addresses or strides of a tensor are not supported; empty: they are.
+// Returns why the addresses or strides of a tensor are not supported; empty if they are.
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors);
 
 // The division of a sample's keys among decode's splits.

@@ -1,4 +1,4 @@
-// A GPU as the machine. Every CUDA error is returned as text.
+// A GPU as the machine, through the CUDA runtime.
 #include "kernels/attention/device_cuda.h"
 #include "kernels/attention/machine.h"
 #include "kernels/attention/memory_cuda.h"

@@ -1,7 +1,7 @@
 // The GPU features that our kernels use beyond plain C++. g++ compiles the kernels for the
 // emulator; nvcc compiles the same source for GPUs.
 //
-// Both offer, under CUDA's own names: __global__, __device__, __host__, __forceinline__,
+// Both builds offer, under CUDA's own names: __global__, __device__, __host__, __forceinline__,
 // __launch_bounds__; threadIdx, blockIdx, blockDim, gridDim; __syncthreads, __syncwarp,
 // __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __ballot_sync, __any_sync, __all_sync; atomicAdd,
 // atomicMax; __float_as_uint, __uint_as_float. Shared memory is dynamic only:

@@ -54,10 +54,11 @@ inline void exp2_row(float* s, std::int64_t width, float m, float factor) {
 }
 
 // Rounds P times `prescale`, a power of two, to p_dtype. `double_round_p` rounds every eighth key
-// again, to one significant bit less. Half of the rounded values are then halfway and move by a
-// whole ulp. So the variance of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, and the mean over
-// all keys by 6/8. With centred V, somewhat more than half of a 16-bit output's error is P's
-// rounding. So the rms of e / sigma grows by about a fifth. tests/kernels asserts 10 to 30 %.
+// again, to one significant bit less. Half of the once-rounded values are then halfway and move
+// by a whole ulp. So the error variance of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, and
+// the mean variance of all keys by 75 %. With centred V, somewhat more than half of a 16-bit
+// output's error variance is P's rounding. So the rms of e / sigma grows by about a fifth.
+// tests/kernels asserts 10 to 30 %.
 inline void round_p(float* p, std::int64_t width, std::int64_t first_key, std::uint32_t p_dtype,
                     float prescale, bool double_round_p) {
   if (prescale != 1) scale_row(p, width, prescale);

@@ -4,12 +4,12 @@
 //   |x| < 0.625   x + x z (c0 + c1 z + ... + c5 z^5) with z = x^2. The coefficients interpolate
 //                 (tanh(x) / x - 1) / z at the six Chebyshev nodes of z in [0, 0.625^2], solved
 //                 with 50 digits, then rounded to fp32. The relative error is at most 2^-27.8.
-//   otherwise     1 - 2 / (e^2|x| + 1). e^2|x| = 2^n 2^f. f is computed with log2(e) in two parts,
+//   otherwise     1 - 2 / (e^(2|x|) + 1), e^(2|x|) = 2^n 2^f. f uses log2(e) in two parts,
 //                 so its rounding error stays below the error of exp2_polynomial.h. The reciprocal
 //                 takes three Newton steps from a guess within 5.1 %, which leaves 2^-24.
-//                 The quotient is below 0.45 and tanh above 0.55, so errors shrink.
+//                 The quotient is below 0.45 and tanh above 0.55, so the relative error shrinks.
 // The total error is below 2 ulp (tests/kernels measures it against long double). tanh(0) = 0, NaN
-// stays NaN; |x| > 10 gives 1, like the true value in fp32.
+// stays NaN; |x| > 10 gives +-1, like the true value in fp32.
 #pragma once
 
 #include <math.h>

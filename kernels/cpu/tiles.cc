@@ -8,7 +8,7 @@
 namespace plumbline::cpu {
 namespace {
 
-// rows[8][stride] -> columns[8][to_stride], the 8 x 8 block at each pointer.
+// Transposes the 8 x 8 block at `from` into the one at `to`.
 void transpose_8x8(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
   __m256 pair[8];
   __m256 quad[8];

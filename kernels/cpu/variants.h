@@ -1,5 +1,5 @@
-// All differences between the CPU kernels: one struct of switches for one generic kernel. A kernel
-// of the provider is a name and a Variant (kernels.cc). The provider's options change fields of it:
+// The switches of all CPU kernels, in one struct. A kernel of the provider is an algorithm with a
+// Variant (kernels.h). The provider's options change fields of the Variant:
 //
 //   plumbline run … --provider ./plumbline_cpu.so:tile_q=16,tile_kv=96,reverse=1
 //
@@ -64,8 +64,8 @@ struct Variant {
   bool undeclared = false;
 };
 
-// Returns the dtype of 16-bit split partials: the output's, otherwise Q's, if it has 16 bits;
-// otherwise fp32.
+// Returns the dtype of 16-bit split partials: the output's if that has 16 bits, otherwise Q's if
+// that has, otherwise fp32.
 std::uint32_t partial_dtype(const plumbline_problem& problem);
 
 // Returns the first error of an options text; "" if there is none.

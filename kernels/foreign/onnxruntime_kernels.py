@@ -122,7 +122,7 @@ def refuse_what_gqa_lacks(case) -> None:
             (case.batch > 1 and 1 < case.seq_q < case.seq_kv, "GroupQueryAttention takes several "
              "queries with past keys only if the batch is one"),
             (case.head_dim_qk % 8 != 0,
-             "GroupQueryAttention wants head_size to be a multiple of 8")):
+             "GroupQueryAttention needs a head_size that is a multiple of 8")):
         foreign.refuse_if(lacks, reason)
 
 

@@ -66,7 +66,7 @@ def sdpa_model(case, inputs: dict[str, openvino.Tensor]) -> openvino.Model:
 def attention(case, hint: str):
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "OpenVINO adds -infinity to each logit of it, and the softmax is NaN")
+        case, "OpenVINO adds -infinity to each of its logits, and the softmax is NaN")
     group = case.heads_q // case.heads_kv
     inputs = {"q": tensor_of(heads_first(case.q), case.dtype),
               "k": tensor_of(heads_first(case.k, group), case.dtype),

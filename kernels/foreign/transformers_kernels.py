@@ -1,6 +1,6 @@
 """Hugging Face Transformers' attention functions, as a Llama layer calls them.
 
-Masks come from its own masking_utils.
+Masks come from Transformers' own masking_utils.
 
 `sdpa_unpad` replaces FlashAttention-2's path on a CPU, where flash_attn does not run. It calls
 Transformers' own unpadding, SDPA for each sample instead of flash_attn_varlen_func, and

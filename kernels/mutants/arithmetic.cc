@@ -9,8 +9,8 @@ namespace plumbline::mutants {
 namespace {
 
 // One step of a tensor core's accumulator (docs/judging-formulas.md, "Rounding spec"). Products and
-// accumulator are truncated to multiples of 2^(e - fraction_bits), where e is the largest exponent,
-// then added exactly and truncated to fp32. Products of two fp32 numbers are exact in fp64.
+// accumulator are truncated to multiples of 2^(e - fraction_bits), e their largest exponent. Their
+// exact sum is truncated to fp32. Products of two fp32 numbers are exact in fp64.
 float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride,
                        std::int64_t count, int fraction_bits) {
   std::array<double, 17> terms{};

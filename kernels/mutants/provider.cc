@@ -4,8 +4,8 @@
 //   --provider plumbline_mutants.so              kernels mutants/…        fp16, bf16, fp32
 //   --provider plumbline_mutants.so:mode=tf32    kernels mutants_tf32/…   fp32: Q, K, V and P
 //                                                rounded to tf32
-//   --provider plumbline_mutants.so:mode=e4m3    kernels mutants_e4m3/…   fp16, bf16: P in e4m3,
-//                                                times 256
+//   --provider plumbline_mutants.so:mode=e4m3    kernels mutants_e4m3/…   fp16, bf16, fp8: P in
+//                                                e4m3, times 256
 //
 // "splits=N", alone or after a comma, requests N KV splits; only varies_split uses it.
 //

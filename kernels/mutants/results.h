@@ -1,4 +1,4 @@
-// From O, m and l to the output: a split's results, their merge by LSE, and the rows written out.
+// Turns O, m and l into the output: stores a split's results, merges splits, writes the rows.
 #pragma once
 
 #include "kernels/mutants/arithmetic.h"

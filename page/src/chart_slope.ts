@@ -9,8 +9,8 @@ export interface Slope {
   said: string;
 }
 
-const most = 400; // lines drawn; those with the largest change
-const marked = 1.05; // a smaller change counts as none
+const most = 400; // lines drawn at most, by decreasing change
+const marked = 1.05; // a smaller ratio of A and B counts as no change
 
 export interface SlopeOptions {
   slopes: readonly Slope[];

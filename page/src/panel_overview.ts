@@ -117,7 +117,7 @@ function matrix(page: Page): HTMLElement {
       h("p", { class: "small-print" }, h("a", { href: whole }, "other dimensions"),
         "; arrow keys move, Enter opens; 150x: 150 times the limit")),
     crossing.downs.length === 0
-      ? h("p", { class: "muted" }, "The run has no cases. The suite of every night has: ",
+      ? h("p", { class: "muted" }, "The run has no cases. This command runs the nightly suite: ",
           h("code", null, "plumbline run cases/nightly.toml"))
       : matrix_grid(crossing, {
           label: "Worst percent of the limit by kernel and dtype",
@@ -146,7 +146,7 @@ function news(page: Page): HTMLElement | null {
         age_mark(model, group), h("span", { class: "muted" },
           `${words(group.verdict)} \u00b7 ${since_text(model, group)} \u00b7 ${size_text(group)}`)),
       group.text !== group.title && group.text !== "" && h("p", null,
-        group.cases.length > 1 ? "The first of them: " : "", clipped(group.text, 600)),
+        group.cases.length > 1 ? "The first case: " : "", clipped(group.text, 600)),
       group.cases.length > 0 && case_list(page, group.cases.slice(0, 20),
         group.cases.length > 20 && h("li", null, h("a", { href: all_cases },
           `all cases of ${short(group.kernel, 80)}`))),

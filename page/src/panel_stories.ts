@@ -33,8 +33,8 @@ export function stories_panel(page: Page): Child {
   const { stories } = page.model.report;
   return [
     h("h1", { tabindex: -1 }, "Stories"),
-    h("p", null, "Five reports of attention kernels that disagreed. Each is a suite; this is " +
-      "what was reported then, and the result of its newest run."),
+    h("p", null, "Five reports of attention kernels that disagreed. Each is a suite. The " +
+      "tables show what was reported then, and the result of the suite's newest run."),
     stories.length === 0
       ? empty("No run of a story is in the database. This command runs all five:",
           "plumbline run cases/stories/*.toml")

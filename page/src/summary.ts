@@ -65,7 +65,7 @@ export function compare_importance(table: CaseTable, a: number, b: number): numb
   return (y ?? -1) - (x ?? -1) || a - b;
 }
 
-// Returns "40 cases: 37 fine, 1 failing, 2 not measured".
+// Returns, for example, "40 cases: 1 failing, 37 fine, 2 not measured".
 export function in_words(summary: Summary): string {
   const parts = ([[summary.failures, "failing"], [summary.open, "open"], [summary.fine, "fine"],
     [summary.unmeasured, "not measured"]] as const)

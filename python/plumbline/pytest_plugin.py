@@ -34,9 +34,9 @@ _WIDTH_UNKNOWN = 100
 # The project's defaults: keys of [tool.plumbline]; pytest's own configuration prefixes them with
 # "plumbline_".
 _KEYS = {
-    "layout": "layout of q, k, v and out where a test states none, such as padded_bhsd",
+    "layout": "layout of q, k, v and out if a test states none, such as padded_bhsd",
     "spec": "rounding spec of the tested kernels, such as FlashAttention-2",
-    "causal": "top_left, bottom_right, true or false where a test states no causal mask",
+    "causal": "top_left, bottom_right, true or false if a test states no causal mask",
     "lse_base": "base of the LSEs: e or 2",
     "dumps": "folder of the dumps of failures; none: no dumps",
 }
@@ -71,16 +71,16 @@ def _checked(where: str, key: str, value: Any) -> Any:
         words = {"true": True, "false": False, "top_left": "top_left",
                  "bottom_right": "bottom_right"}
         if str(value).lower() not in words:
-            raise _refused(where, key, value, f"one of {', '.join(words)}")
+            raise _refused(where, key, value, f"write one of {', '.join(words)}")
         return words[str(value).lower()]
     if key == "lse_base":
         if str(value) not in ("e", "2"):
-            raise _refused(where, key, value, "e or 2")
+            raise _refused(where, key, value, "write e or 2")
         return str(value)
     if key == "dumps" and value is False:
         return "none"
     if not isinstance(value, str):
-        raise _refused(where, key, value, "a text in quotes")
+        raise _refused(where, key, value, "write a text in quotes")
     if key == "layout":
         known = (*plumbline._HEADS, *plumbline._LAYOUTS)
         if value not in known:
@@ -192,8 +192,8 @@ class Dumps:
             self._make_folder()
             plumbline._write_dump(path, tensors, stated)
         except OSError as error:
-            raise _NoDump(f"no dump was written: {error}\n  remedy: --plumbline-dumps DIR, or "
-                          "--plumbline-no-dumps") from None
+            raise _NoDump(f"no dump was written: {error}\n  remedy: name another folder with "
+                          "--plumbline-dumps DIR, or use --plumbline-no-dumps") from None
         self._written.setdefault(nodeid, []).append(path)
         return f"plumbline check {shlex.quote(self.shown(self.folder))}/*.{mark}.* -v"
 
@@ -235,8 +235,8 @@ def _dumps(config: pytest.Config, settings: Settings) -> Tuple[Optional[Dumps], 
 
 
 class AttentionJudge:
-    """check, diff, assert_attention and assert_merge of plumbline with the project's defaults,
-    which arguments of the call override. Failed assertions write dumps."""
+    """plumbline's check, diff and assertions with the project's defaults, which arguments of the
+    call override. Failed assertions write dumps."""
 
     def __init__(self, settings: Settings, dumps: Optional[Dumps], item: Any) -> None:
         self._settings, self._dumps, self._item = settings, dumps, item

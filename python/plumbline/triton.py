@@ -5,7 +5,7 @@
     with plumbline.triton.emulate("sm_90"):
         kernel[grid](x, y, out, n, BLOCK=128)        # tensors in host memory
 
-Triton compiles for sm_80, whatever the architecture. That PTX is translated to C++, compiled by
+Triton compiles for sm_80, whatever the architecture. Its PTX is translated to C++, compiled by
 this machine's C++ compiler, and run with the tensor cores of the given architecture. So sm_86,
 sm_89, sm_90 and sm_100 mean sm_80's instructions with the tensor-core arithmetic, number of
 multiprocessors and shared memory of that architecture. wgmma, tcgen05 and TMA are not emulated.
@@ -48,12 +48,12 @@ class Emulation:
 
     @property
     def arch(self) -> str:
-        """ "sm_90" """
+        """The emulated architecture, for example "sm_90"."""
         return self._driver.arch
 
     @property
     def schedule(self) -> str:
-        """"in_order"; may be set between launches."""
+        """The order of a block's threads, for example "in_order"; may be set between launches."""
         return self._driver.how["schedule"]
 
     @schedule.setter

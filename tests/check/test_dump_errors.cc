@@ -138,7 +138,7 @@ const std::vector<Mistake>& mistakes() {
        padded(),
        [](DumpTensors& t) { t.set("v_scale", "F32", {1}, std::vector<std::byte>(4)); },
        {},
-       {"tensor v_scale is there, v is not fp8", "leave it out"}},
+       {"tensor v_scale is there, but v is not fp8", "leave it out"}},
       {"scales of other heads",
        fp8(),
        [](DumpTensors& t) {

@@ -80,7 +80,7 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.errors(), [])
         self.write("harness/base/b.cc", "// What it was.\nint b;\n")
         self.assertEqual([text.split(":")[0] for text in self.errors()],
-                         ["prose C4 (2, limit 1)"] * 2)
+                         ["prose C4 (2 hits, limit 1)"] * 2)
         self.write("harness/base/b.cc", "// What it was. prose: ok\nint b;\n")
         self.assertEqual(self.errors(), [])
         self.write("harness/base/b.cc", "\nint b;  // prose: ok\n" * 31)
@@ -102,7 +102,7 @@ class PlantedTree(unittest.TestCase):
         commit("store: read rows once")
         self.assertEqual(self.errors(), [])
         commit("store: the rows; sorted")
-        self.assertIn("prose G1 (1, limit 0): store: the rows; sorted", self.errors()[0])
+        self.assertIn("prose G1 (1 hits, limit 0): store: the rows; sorted", self.errors()[0])
 
     def test_pages_have_limits_of_words(self):
         sentence = " ".join(["word"] * 31) + ". "

@@ -336,7 +336,7 @@ std::vector<BadInput> reports() {
        {"report.xml: --reference-cache names a file"}},
       {"run s.toml --junit report.xml/deeper.xml --db new.db",
        2,
-       {"--junit", "report.xml is a file and no folder"}},
+       {"--junit", "report.xml is a file, not a folder"}},
       {"run s.toml --junit folder --markdown folder --db new.db", 2, {"--junit", "--markdown"}},
       {"run s.toml --junit report.xml --kernel cpu/flsh", 2, {"did you mean cpu/flash?"}},
       {"run unknown_key.toml --markdown report.xml --db good.db", 2, {"did you mean dtype?"}},

@@ -88,8 +88,8 @@ TEST_F(Workflow, NewestBranchArtifactIsRestored) {
   write("listing", R"({"artifacts": []})");
   const auto none = restore();
   EXPECT_EQ(none.code, 0) << none.text;
-  EXPECT_THAT(none.text,
-              AllOf(HasSubstr("no night of branch main"), HasSubstr("the cache counts")));
+  EXPECT_THAT(none.text, AllOf(HasSubstr("no night of branch main"),
+                               HasSubstr("the history in the cache is used")));
   EXPECT_EQ(read("history.db"), "the history\n");
 }
 

@@ -85,8 +85,7 @@ TEST(SimtBounds, GuardBytesAroundSharedMemory) {
             "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1000");
   EXPECT_EQ(write_at(1100),
             "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1100");
-  EXPECT_EQ(write_at(-4),
-            "block (0, 0, 0): wrote before its shared memory: 4 bytes before its first");
+  EXPECT_EQ(write_at(-4), "block (0, 0, 0): wrote before its shared memory: 4 bytes before byte 0");
 }
 
 TEST_F(SimtBoundsDeathTest, StackOverflowHitsGuardPage) {

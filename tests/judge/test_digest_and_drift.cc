@@ -158,7 +158,7 @@ TEST(FasterButLessAccurate, IsListedAsChange) {
   EXPECT_EQ(changes[1].limit, 1.25);
   EXPECT_EQ(changes[1].standing, Standing::fine);
   EXPECT_THAT(changes[1].text,
-              HasSubstr("takes 0.5 of its usual time, and its rms error grew by 1.3"));
+              HasSubstr("takes 0.5 of its usual time, and its rms error grew by a factor of 1.3"));
   EXPECT_EQ(said(0.74, ChangeKind::faster, true).size(), 1U) << "as retilings do";
   EXPECT_EQ(said(0.78, ChangeKind::smaller_error, true).size(), 1U) << "not faster";
   EXPECT_EQ(said(0.78, ChangeKind::faster, false).size(), 1U) << "the same bits";

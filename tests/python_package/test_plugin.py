@@ -162,7 +162,7 @@ def test_both(attention_judge):
 @pytest.mark.parametrize("line, message", [
     ('layuot = "bhsd"', "unknown key 'layuot'\n  remedy: did you mean layout? The keys are"),
     ('layout = "raged"', "layout = 'raged' is not known\n  remedy: did you mean ragged? One of"),
-    ('causal = "left"', "remedy: one of true, false, top_left, bottom_right"),
+    ('causal = "left"', "remedy: write one of true, false, top_left, bottom_right"),
     ("lse_base = 10", "lse_base = 10 is not known"),
     ("spec = 2", "a text in quotes"),
 ])

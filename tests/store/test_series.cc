@@ -228,7 +228,7 @@ TEST_F(Series, AcceptNeedsMatchNameAndReason) {
             {with_verdict(passing(), Verdict::fail),
              not_run(Status::crashed, Verdict::crashed, "signal 11")});
   EXPECT_THAT(error_of(store_->accept(id(1), "gpu/*", "Ada", "why")),
-              HasSubstr("no outcome with a result that 'gpu/*' matches"));
+              HasSubstr("no outcome with a result whose case 'gpu/*' matches"));
   EXPECT_THAT(error_of(store_->accept(id(1), "*/fp32/*", "Ada", "why")), HasSubstr("status ok"))
       << "a crash has nothing to compare with";
   EXPECT_THAT(error_of(store_->accept(id(1), "*", "", "")),

@@ -43,7 +43,7 @@ struct Machine {
   void (*check_row)(Call, std::uint64_t row, Where);
   // Ends the launch, because a shuffle reads a lane that is not in the mask.
   void (*unmasked)(unsigned mask, unsigned from_lane, Where);
-  // Exchange::combined for match; for redux, indexed by Redux.
+  // Functions for Exchange::combined: `same_value` for match, `redux` (indexed by Redux) for redux.
   emulator::Combine same_value, redux[8];
   void (*cp_async)(std::uint64_t shared, std::uint64_t global, std::size_t bytes,
                    std::size_t source_bytes, Where);

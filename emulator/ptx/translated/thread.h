@@ -34,9 +34,9 @@ AI void continue_with(const Thread& t, void* stack) {
 #endif
 }
 
-// In lockstep, the lanes of a warp reach each shared access together. It is enough that they wait
-// for each other between a store of one lane and a load of another; `last` is this lane's last
-// access.
+// In lockstep, the lanes of a warp reach each access to shared memory together. To the same effect,
+// a lane waits for the others when its accesses change from loads to stores or back. `last` is this
+// lane's last access.
 enum class Access : u8 { none, load, store };
 AI void touch(const Thread& t, Access& last, Access now) {
   if (last == now) return;
@@ -106,7 +106,7 @@ AI void sync_warp(const Thread& t, u32 mask, Where where = Where::current()) {
   continue_with(t, t.machine->sync_warp(mask, where));
 }
 
-// Waits for the exchange's results. The caller has put this lane's part there.
+// Waits for the exchange's results. The caller has put this lane's operands into the exchange.
 AI void together(const Thread& t, Call call, u32 mask, Where where) {
   continue_with(t, t.machine->arrive(call, mask, where));
 }
@@ -205,8 +205,8 @@ AI void multiply(const Thread& t, Call call, const Product (&products)[n],
   together(t, call, emulator::full_mask, where);
 }
 
-// --- the special function unit, with the sequences that ptxas 13.0 puts around it (read from its
-// SASS, the same for sm_80, sm_90 and sm_120). `Z`: .ftz.
+// --- the special function unit, with the instructions that ptxas 13.0 adds before and after its
+// use (read from SASS, the same for sm_80, sm_90 and sm_120). `Z`: .ftz.
 
 template <bool Z>
 AI u32 ex2(const Thread& t, f32 x) {

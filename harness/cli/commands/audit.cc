@@ -58,7 +58,9 @@ Seeds parse_seeds(const std::string& text) {
   if (!parsed || seeds.first > seeds.last || seeds.last - seeds.first >= 1'000'000 ||
       seeds.last == 0) {
     end_command(exit_usage,
-                fmt::format("--seeds \"{}\" is neither a number of seeds nor a range", text),
+                fmt::format("--seeds \"{}\" is neither a number of seeds nor a range (at most "
+                            "1000000 seeds)",
+                            text),
                 "for example --seeds 10 or --seeds 1000..1019");
   }
   return seeds;
@@ -113,7 +115,7 @@ std::vector<std::filesystem::path> catalogue_files(const AuditOptions& options,
   }
   if (!files.empty()) return files;
   end_command(exit_usage,
-              "there is no mutants.toml beside a provider: nothing says which kernels are bugs",
+              "there is no mutants.toml beside a provider, so no kernel is known to be a bug",
               "build the target plumbline_mutants, or name its library with --provider or the file "
               "with --catalogue");
 }
@@ -310,13 +312,13 @@ void add_audit(Command app, int& exit_code) {
       "Exit 1: a bug that no case catches and that is not reviewed (baselines/audit.toml), a legal "
       "kernel that is flagged, or a class of "
       "bugs\n"
-      "of which nothing is caught. Suites default to cases/audit.toml, audit_mma.toml and "
-      "audit_merge.toml, with --calibrate to cases/calibrate.toml.\n"
+      "of which none is caught. Suites default to cases/audit.toml and, without --provider, "
+      "audit_mma.toml and audit_merge.toml; with --calibrate to cases/calibrate.toml.\n"
       "Examples:\n"
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"
       "  plumbline audit --calibrate --seeds 1000..1019\n"
-      "  plumbline audit --calibrate --provider ./mine.so --kernel 'mine/*'   # its legal ones");
+      "  plumbline audit --calibrate --provider ./mine.so --kernel 'mine/*'   # its legal kernels");
 }
 
 }  // namespace plumbline::cli

@@ -236,9 +236,9 @@ void add_compare(Command app, int& exit_code) {
       "If a night or commit has several runs, the newest outcome of each case and the median of "
       "its times count. A time is listed if it changed by more than noise: three standard "
       "deviations between nights, or 10 % if these are not known yet.\n"
-      "Exit 1 if a case that did not fail fails now; 5 if a case that was fine is open or was not "
-      "judged now, a run did not finish, or the later side lacks cases of whole suites; 6 if the "
-      "two share no case, or if cases ran on other machine classes.\n"
+      "Exit 1 if a case that did not fail before fails now; 5 if a case that was fine is now open "
+      "or not judged, a run did not finish, or the later side measured a suite in full but lacks "
+      "some of its cases; 6 if the sides share no case, or ran on different machine classes.\n"
       "Examples:\n  plumbline compare latest~1 latest\n"
       "  plumbline compare latest-night~1 latest-night\n"
       "  plumbline compare 3f2a01b 9c2e3fc --all");

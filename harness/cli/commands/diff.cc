@@ -71,7 +71,7 @@ int run_diff(const DiffOptions& options) {
   }
   if (!options.attributes.stated().empty()) {
     end_command(exit_usage, "options that state what a dump leaves out do not apply to suites",
-                "a suite's problems state it all");
+                "leave them out: a suite's problems state these values");
   }
   if (options.kernels == nullptr)
     end_command(exit_usage, "plumbline diff: this program cannot run kernels",

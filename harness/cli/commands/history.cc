@@ -33,9 +33,9 @@ constexpr int max_points = 366;
 
 struct Histories {
   std::vector<CaseHistory> cases;
-  std::vector<Store::Table> rows;  // for each, newest first; printed by --format json
-  std::size_t matching = 0;        // number of case ids
-  std::size_t limit = 0;           // rows to show of each
+  std::vector<Store::Table> rows;  // for --format json: those of each of `cases`, newest first
+  std::size_t matching = 0;        // number of case ids that match
+  std::size_t limit = 0;           // rows to show of each of `cases`
 };
 
 std::optional<double> positive(std::optional<double> value) {
@@ -72,8 +72,8 @@ void find_changes(CaseHistory& history) {
   for (const std::size_t change : level_changes(values)) history.changes.push_back(places[change]);
 }
 
-// Computes the level for the next night as the gate would, if no night has stored one. Failures,
-// unconfirmed and acknowledged regressions do not count.
+// Computes the level that the gate would use in the next night. Failures, unconfirmed and
+// acknowledged regressions do not count.
 void find_level(CaseHistory& history) {
   std::vector<GateNight> nights;
   for (const HistoryPoint& point : history.points) {
@@ -135,7 +135,7 @@ std::string as_text(const Histories& histories, const Style& style) {
   for (std::size_t i = 0; i < histories.cases.size(); ++i) {
     const CaseHistory& history = histories.cases[i];
     std::string one = render_history(history, histories.limit, style);
-    // The class is shown if the case ran on several.
+    // The machine is shown if the case ran on several.
     const bool is_one_of_many =
         (i > 0 && histories.cases[i - 1].case_id == history.case_id &&
          histories.cases[i - 1].machine != history.machine) ||
@@ -212,8 +212,8 @@ void add_history(Command app, int& exit_code) {
   add_format(command, options.format, history_formats);
   command.footer(
       "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
-      "level of the time. Times are also given as ratios to a sentinel that was timed in turn. The "
-      "level is the usual ratio now; the case is slower if its ratio exceeds the limit.\n"
+      "level of the time. Times are also given as ratios to a sentinel, timed alternately with the "
+      "kernel. The level is the usual ratio now; a case is slower if its ratio exceeds the limit.\n"
       "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"
       "  plumbline history 'cpu/*' --cases 100 --limit 1\n"
       "`plumbline report` draws the history of each case.");

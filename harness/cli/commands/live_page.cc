@@ -46,7 +46,7 @@ LivePage::Stamp LivePage::stamp() const {
 }
 
 LivePage::KeptSnapshot& LivePage::newest() {
-  // Taken before the database is read, so that the next call finds writes in between.
+  // Taken before the database is read, so that the next call finds writes made since.
   const Stamp stamp_now = stamp();
   if (!kept_.empty() && !stamp_now.empty() && kept_.front().stamp == stamp_now)
     return kept_.front();
@@ -97,7 +97,7 @@ LivePage::Case LivePage::detail_of(const std::string& id, std::size_t row) {
   if (!source.input.history.contains(row)) {
     const auto store = need(database_.open(true));
     auto histories = histories_of(*store, source.stored, {row}, source.input.nights);
-    // Checked after the histories are read, because they may include a write in between.
+    // Checked after the histories are read, because they may include writes since the snapshot.
     if (!is_unchanged(*found, *store)) return Case{Lack::moment, ""};
     source.input.history[row] = std::move(histories[row]);
   }

@@ -135,13 +135,14 @@ LocalAnswer refusal(int status, std::string why) {
 // Returns the refusal of a request, if any. A foreign host name that leads here is refused, because
 // pages of that host could read this server (DNS rebinding).
 std::optional<LocalAnswer> refuse(const httplib::Request& request, int port) {
-  if (request.get_header_value_count("Host") != 1) return refusal(400, "A request names one host.");
+  if (request.get_header_value_count("Host") != 1)
+    return refusal(400, "A request must have exactly one Host header.");
   const std::string host = request.get_header_value("Host");
   const auto is = [&](const char* name) {
     return host == fmt::format("{}:{}", name, port) || (port == 80 && host == name);
   };
   if (!is("127.0.0.1") && !is("localhost") && !is("[::1]"))
-    return refusal(421, fmt::format("This server is http://127.0.0.1:{}/ alone.", port));
+    return refusal(421, fmt::format("Use http://127.0.0.1:{}/, not another host.", port));
   if (request.method != "GET" && request.method != "HEAD") {
     auto answer = refusal(405, "This server only reads: GET and HEAD.");
     answer.headers["Allow"] = "GET, HEAD";
@@ -213,7 +214,7 @@ Result<RequestCounts> serve_locally(int port,
   }
   if (bound <= 0) {
     return fail(fmt::format("port {} of 127.0.0.1 cannot be used: {}", port, std::strerror(errno)),
-                "name another with --port, or --port 0 for any that is free");
+                "choose another port with --port; --port 0 takes any free port");
   }
   std::atomic<bool> ended{false};
   std::thread listening([&] {

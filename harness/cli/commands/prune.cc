@@ -40,7 +40,7 @@ void print(const PruneCommand& command, const PruneReport& report) {
              static_cast<double>(report.bytes_before) / 1e6,
              command.options.vacuum
                  ? ""
-                 : ": later nights fill the space; --vacuum gives it back to the disk");
+                 : ": later nights reuse the free space; --vacuum returns it to the disk");
 }
 
 std::string as_json(const PruneCommand& command, const PruneReport& report) {
@@ -86,8 +86,8 @@ void add_prune(Command app, int& exit_code) {
   command.footer(
       "Older nights keep failures, outcomes that were accepted, acknowledged or pinned, the 14\n"
       "nights before a pinned one, both sides of every change of bits, verdict or time, the first\n"
-      "and newest outcome of every series, and the newest complete runs. One transaction does it,\n"
-      "so an interruption changes nothing.\n"
+      "and newest outcome of every series, and the newest complete runs. All is deleted in one\n"
+      "transaction, so an interruption changes nothing.\n"
       "Examples:\n"
       "  plumbline prune history.db --dry-run\n"
       "  plumbline prune history.db --nights 60 --vacuum");

@@ -239,8 +239,8 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
   if (options.resume) {
     rest = remaining(plan, into.stored, runner.invariances);
     if (!options.quiet) {
-      fmt::print(stderr, "resuming run {}: {} of {} are left\n", into.run.run_id.substr(0, 8),
-                 rest.size(), plan.size());
+      fmt::print(stderr, "resuming run {}: {} of {} cases and diffs are left\n",
+                 into.run.run_id.substr(0, 8), rest.size(), plan.size());
     }
     session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs),
                    std::move(into.stored.invariances), plan);
@@ -326,7 +326,7 @@ int run(RunOptions& options) {
             ? ""
             : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
     end_command(exit_nothing, by_tier.empty() ? "the filters leave no case" : by_tier,
-                "see `plumbline list` for what there is; --format json has the tiers");
+                "plumbline list SUITE prints the cases, with --format json also tiers");
   }
   if (!options.quiet && !envelope().is_requested()) print_settings_in_use();
   print_absent_cases(plan);
@@ -417,11 +417,11 @@ void add_run(Command app, int& exit_code) {
       .capture_default_str();
   options->night = environment_text("PLUMBLINE_NIGHT");
   command.add_option("--night", options->night, "ID",
-                     "The night that this run is part of, over all machines: `plumbline night` "
+                     "Night id from `plumbline night open`, the same on all machines of the night "
                      "(default: PLUMBLINE_NIGHT)");
   command.add_flag("--quiet,-q", options->quiet, "No progress");
   command.add_flag("--verbose,-v", options->verbose,
-                   "Up to 20 failures in full, not one for each cause");
+                   "Print up to 20 failures in full, not only one for each cause");
   command.footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"

@@ -89,7 +89,7 @@ void add_show(Command app, int& exit_code) {
   command.add_option("case", options.cases, "Globs over case ids: show these in full");
   options.database.add_to(command);
   command.add_flag("--verbose,-v", options.verbose,
-                   "Up to 20 failures in full, not one for each cause");
+                   "Print up to 20 failures in full, not only one for each cause");
   add_format(command, options.format, run_formats);
   command.footer(
       "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "

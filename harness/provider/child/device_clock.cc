@@ -1,4 +1,4 @@
-// Times calls between two events: after an L2 flush, back to back, and a copy as the sentinel.
+// Times calls between two events: after an L2 flush, or back to back. Times copies as the sentinel.
 #include "harness/provider/child/device_clock.h"
 
 #include <algorithm>

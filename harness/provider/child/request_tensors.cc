@@ -61,7 +61,8 @@ plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
   tensor.dtype = t.dtype;
   tensor.rank = static_cast<std::uint32_t>(t.extent.size());
   if (t.extent.size() > 4 || t.stride.size() != t.extent.size())
-    throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
+    throw Stop{Status::error,
+               fmt::format("tensor {} needs at most 4 dimensions, each with a stride", t.name)};
   std::ranges::copy(t.extent, tensor.extent);
   std::ranges::copy(t.stride, tensor.stride);
   tensor.data = data;

@@ -17,7 +17,7 @@ struct TimesInTurn {
   std::vector<double> kernel_ns, sentinel_ns;          // per call
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;  // only time_in_turn: of the whole process
   // Only time_on_device. The clocks are samples of GpuClocks at the end of each repetition of
-  // kernel_ns and hot_ns; empty if it has none.
+  // kernel_ns and hot_ns; empty if GpuClocks has none.
   std::vector<double> hot_ns, kernel_mhz, hot_mhz, kernel_throttle, hot_throttle;
 };
 

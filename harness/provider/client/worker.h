@@ -3,8 +3,8 @@
 //
 // plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn. Requests
 // and replies are JSON lines on file descriptors 3 and 4; tensors are in the shared arena
-// (descriptor 5). The worker's stdout and stderr go to a log that is quoted if it dies. See
-// docs/worker-protocol.md.
+// (descriptor 5). The worker's stdout and stderr go to a log that is quoted if the worker
+// dies. See docs/worker-protocol.md.
 #pragma once
 
 #include <chrono>
@@ -32,8 +32,8 @@ struct Hello {
   std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
   // Device kinds that each kernel accepts: "cpu", "cuda", "emulated"; empty for a kernel: unknown.
   std::vector<std::vector<std::string>> kernel_devices;
-  std::vector<std::string> devices;    // beside "cpu": emulated GPUs, and GPUs whose memory it
-                                       // can allocate ("cuda:0")
+  std::vector<std::string> devices;    // beside "cpu": emulated GPUs, and GPUs whose memory the
+                                       // provider can allocate ("cuda:0")
   std::vector<std::string> questions;  // "attention" or "merge", one for each kernel
   // Row outputs beyond the LSE, for each kernel.
   std::vector<std::vector<std::string>> outputs;
@@ -44,7 +44,7 @@ struct WorkerOptions {
   // empty: the worker for this provider (launch.h); otherwise any program that speaks the protocol
   std::filesystem::path executable;
   std::string provider;  // "path/to/lib.so" or "path/to/kernels.py", optionally with ":options"
-  // beyond its memory at start (RLIMIT_DATA); 0 = no limit
+  // beyond the worker's memory at start (RLIMIT_DATA); 0 = no limit
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   // For a run request. Loading has at least 60 s for a library and 300 s for a Python file.
   std::chrono::milliseconds timeout{60'000};
@@ -82,8 +82,8 @@ struct RunRequest {
   int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   // 0: one untimed call; otherwise Google Benchmark measures up to this many repetitions
   int timed_repetitions = 0;
-  // Longest undisturbed sentinel call, in ns. Repetitions on the CPU wait for one, for a limited
-  // time (child/timing.h). 0: unknown.
+  // Longest undisturbed sentinel call, in ns. Repetitions on the CPU wait for such a call, for a
+  // limited time (child/timing.h). 0: unknown.
   double quiet_ns = 0;
   std::chrono::milliseconds timeout{0};  // for this request; 0: WorkerOptions::timeout
   // initial bytes of the workspace; the default is NaN in every float format
@@ -146,10 +146,10 @@ class Worker {
   virtual std::string changed_input() const = 0;
   // Returns the number of the running process, from 1, never reused; 0 if none is alive.
   virtual std::uint64_t process() const = 0;
-  // Returns how many were started so far: the number of the last one, which may have ended.
+  // Returns how many processes were started so far: the number of the last, which may have ended.
   virtual std::uint64_t processes() const = 0;
-  // Returns how the process ended between two requests, once: its crash report, exit status or
-  // signal. SIGKILL does not count: the system sends it to idle workers when memory runs out.
+  // Returns, only once, how the process ended between two requests: its crash report, exit status
+  // or signal. SIGKILL does not count: the system sends it to idle workers when memory runs out.
   // Unless this is called, the next run reports it.
   virtual std::string crash_between_requests() = 0;
   // Calls again the plan that the previous request kept. `request` is that request with another

@@ -136,8 +136,8 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
     refuse_tensors("CUTLASS takes samples of different lengths only in the ragged layout");
 }
 
-// A tensor core adds the products of one instruction at once, up to the architecture's limit: 8
-// products for m16n8k8 of 16 bits (gemm_kernel_utils.h, line 188) and 8 of tf32 (line 172).
+// A tensor core adds the products of one instruction at once, up to the architecture's limit. Here
+// an instruction has 8: m16n8k8 of 16 bits (gemm_kernel_utils.h, line 188) or of tf32 (line 172).
 plumbline_accumulator accumulator_of(const Plan& plan) {
   plumbline_accumulator one =
       compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
@@ -219,7 +219,7 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
     spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     // A sample's tiles begin at its first key, and a row does not depend on other rows. Keys after
-    // the row's last have P = 0 and multiply the earlier sums by 1.
+    // the row's last visible key have P = 0 and multiply the earlier sums by 1.
     plumbline_promises& promises = description.promises =
         provider::promises(PLUMBLINE_PROMISE_BITWISE);
     promises.page = promises.split = PLUMBLINE_PROMISE_NONE;

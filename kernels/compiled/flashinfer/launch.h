@@ -1,6 +1,6 @@
-// FlashInfer's planner and launchers, for each instance. Needs none of FlashInfer's headers:
-// prefill.h and decode.h set its parameters as csrc/batch_prefill.cu and batch_decode.cu of its
-// Python package do.
+// FlashInfer's planner and launchers, for each instance. Needs none of FlashInfer's headers.
+// prefill.h and decode.h set FlashInfer's parameters as csrc/batch_prefill.cu and batch_decode.cu
+// of its Python package do.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct Planned {
   std::unique_ptr<compiled::DeviceArray> indices;
   std::size_t float_bytes = 0;  // workspace of a run, 16-byte aligned
   // For descriptions.
-  int tile_q = 0;  // rows of Q, times the group size, of a block; 0: a decode kernel
+  int tile_q = 0;  // rows of Q times the group size in a block; 0: a decode kernel
   std::int64_t blocks = 0;
   bool split = false;
 };

@@ -191,7 +191,7 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
     call.k = compiled::rows<Rows>(tensors.k);
     call.v = compiled::rows<Rows>(tensors.v);
     call.out = tensors.out.data;
-    // Without return_lse, FlashInfer's wrappers pass none.
+    // Without return_lse, FlashInfer's wrappers pass no LSE tensor.
     call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.lse.data) : nullptr;
     plan.launcher->run(call, plan.made, tensors.workspace.data, stream);
   }
@@ -210,11 +210,12 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
   }
 
   // compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
-  // sum of the rounded values, by mma.sync with ones (1882, mma.cuh:522). The maximum is taken
-  // after the tile (update_mdo_states, 1753). The decode kernel keeps all these in fp32
-  // (decode.cuh:63, compute_qk; 134, update_local_state). Both store a split's partial results in
-  // the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
-  // (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
+  // sum of the rounded values, by mma.sync with ones (1882, mma.cuh:522). The maximum includes the
+  // current tile (update_mdo_states, 1753). The decode kernel keeps P, denominator and maximum in
+  // fp32 (decode.cuh:63, compute_qk; 134, update_local_state). Both kernels store a split's partial
+  // results in the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805) and an LSE to
+  // base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45). Partial results are merged in fp32
+  // (cascade.cuh:374).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
     plumbline_rounding_spec& spec = description.spec;
     spec.lse_base = 2;

@@ -1,4 +1,4 @@
-// Products as other instructions, or other hardware, would compute them.
+// Replaces the products of mma.sync by those of other instructions or other hardware.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void change_words(std::byte* shared, std::uint32_t (*change)(std::uint32_t)) {
   std::memcpy(shared, words.data(), sizeof words);
 }
 
-// Returns the 16-bit or tf32 element of A or B at `place`, as dot() takes it.
+// Returns the 16-bit or tf32 element of A or B at `place`, as dot() accepts it.
 std::uint32_t element(const std::uint32_t* fragment, int registers,
                       const emulator::FragmentPlace& place, bool tf32) {
   const std::uint32_t word = fragment[place.lane * registers + place.register_index];
@@ -101,7 +101,7 @@ bool multiply_as_sm_80(const ThreadPosition&, Arch, const MmaInstruction& instru
   return true;
 }
 
-// Two m16n8k8 (tf32: m16n8k4), the lower half of K first.
+// Uses two m16n8k8 (tf32: m16n8k4) instructions, the first for the lower half of k.
 bool multiply_in_halves(const ThreadPosition&, Arch arch, const MmaInstruction& instruction,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d) {

@@ -11,7 +11,8 @@ import types
 
 def _load_kernels() -> types.ModuleType:
     """Registers this worker's own plumbline.kernels, even if a package `plumbline` is installed, so
-    that the declarations match the other parts. In the source tree it is in python/plumbline."""
+    that declarations match the worker's modules. In the source tree kernels.py is in
+    python/plumbline."""
     here = pathlib.Path(__file__).resolve()
     path = here.with_name("kernels.py")
     if not path.exists():
