@@ -7,7 +7,7 @@
 #   ci/fuzz.sh --record                 adds a row to baselines/hardening.toml
 #   ci/fuzz.sh --list                   the targets
 # Prints a line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1
-# after a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more than
+# after a crash, a hang (25 s: sanitizers slow a parser thirtyfold) or an input that took more than
 # 2 GiB. Such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input to
 # tests/fuzz/regressions/TARGET, which the tests replay. Inputs that reached new code are kept in
 # $PLUMBLINE_FUZZ_CORPUS/TARGET, where the next call continues. Default: ~/.cache/plumbline/fuzz
@@ -56,7 +56,8 @@ ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
 
-# Copies a target's files of seeds.txt under unique names, and their words into a dictionary.
+# Copies the files that seeds.txt lists for a target, and its regressions, to FOLDER. Writes their
+# words to FOLDER.dict.
 gather_seeds() {
   local target="$1" folder="$2" pattern file
   while read -r pattern; do

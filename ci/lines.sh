@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Counts lines of code that are neither blank nor comment: C, C++, CUDA, Python, TypeScript and
-# shell in every folder except tests/, docs/ and cases/. A moved line counts once.
+# Counts lines of C, C++, CUDA, Python, TypeScript and shell that are neither blank nor comment, in
+# harness/, emulator/, kernels/, python/, page/, evidence/ and ci/.
 #   ci/lines.sh                 counts the files that git knows in this checkout
 #   ci/lines.sh COMMIT          also counts those of a commit, and prints the difference
 # Needs cloc (Debian's package).

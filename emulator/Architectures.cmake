@@ -13,7 +13,8 @@ set(count 0)
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "^(sm_([0-9]+)),(yes|no),([0-9]*a?),([0-9]+,[0-9]+,[0-9]+),\
 ([0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+),([^,]*),([0-9]+,[0-9]+,[0-9]+)$")
-    message(FATAL_ERROR "${file}: no row of the table: ${line}\n  remedy: follow the header line")
+    message(FATAL_ERROR
+      "${file}: this is no row of the table: ${line}\n  remedy: write the columns of line 1")
   endif()
   set(is_emulated false)
   if(CMAKE_MATCH_3 STREQUAL "yes")

@@ -18,8 +18,8 @@ if(PLUMBLINE_CUDA_ONE_ARCH AND NOT EXISTS /dev/nvidiactl)
   set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/resources_of_one_arch)
   file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 endif()
-# The number of architectures that nvcc compiles in parallel. naive.cu for six of them on two cores:
-# 8.2 s with 1, 4.4 s with 2.
+# The number of architectures that nvcc compiles in parallel. On two cores, naive.cu for six
+# architectures compiles in 8.2 s with 1 and in 4.4 s with 2.
 set(PLUMBLINE_CUDA_THREADS 2 CACHE STRING "Architectures that one nvcc compiles at once")
 
 set(PLUMBLINE_CUDA_FLAGS -std=c++20 -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true
@@ -42,8 +42,8 @@ if(PLUMBLINE_CUDA_BUNDLE OR PLUMBLINE_CUDA_PROOF)
   set(PLUMBLINE_CUDA_PTX "")
 endif()
 
-# Returns the architectures of ARGN that this nvcc compiles: "90a" needs sm_90, and a family such as
-# "100f" needs nvcc 12.9. PLUMBLINE_CUDA_PROOF replaces them.
+# Returns the architectures of ARGN that this nvcc compiles. For "90a" nvcc must list sm_90. A
+# family such as "100f" also needs nvcc 12.9. If PLUMBLINE_CUDA_PROOF is set, it replaces ARGN.
 function(plumbline_known_cuda_archs RESULT)
   if(PLUMBLINE_CUDA_PROOF)
     set(ARGN ${PLUMBLINE_CUDA_PROOF})

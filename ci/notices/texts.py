@@ -51,7 +51,8 @@ def _installed(library: Library, files: Sequence[str]) -> Tuple[str, str]:
         folder = pathlib.Path("/usr/share/doc") / package.split(":")[0]
         return version, (folder / "copyright").read_text(encoding="utf-8")
     raise NoText(f"no Debian package has a file of {library.name} ({', '.join(files) or 'none'})\n"
-                 "  remedy: install the package of ci/setup.sh, or give the entry `texts`")
+                 "  remedy: run ci/setup.sh, or replace `source` by `texts` in the entry of "
+                 "ci/notices/libraries.toml")
 
 
 def _kept(library: Library, prefix: pathlib.Path) -> Tuple[str, str]:

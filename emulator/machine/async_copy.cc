@@ -25,7 +25,8 @@ void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t s
   if ((bytes != 4 && bytes != 8 && bytes != largest) || source_bytes > bytes) {
     block.fail_at(
         Call::cp_async, where,
-        fmt::format("reads {} of {} bytes: a copy must have 4, 8 or 16", source_bytes, bytes));
+        fmt::format("reads {} of {} bytes: a copy must have 4, 8 or 16 bytes, and read no more",
+                    source_bytes, bytes));
   }
   block.check_shared(Call::cp_async, where, shared, bytes);
   if (source_bytes != 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0) {

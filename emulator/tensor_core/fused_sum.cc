@@ -95,7 +95,7 @@ std::uint32_t round_to(const FloatFormat& format, int kept_bits, bool to_nearest
     const std::uint64_t rest = magnitude - (kept << shift), half = std::uint64_t{1} << (shift - 1);
     if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
   }
-  // The leading bit of a normal number adds one to the exponent field; so does a carry out of
+  // The leading bit of a normal number adds one to the exponent field, and so does a carry from
   // rounding.
   const std::uint64_t field = static_cast<std::uint64_t>(leading - format.min_exponent())
                               << format.fraction_bits;
@@ -196,7 +196,8 @@ std::uint32_t add_to_nearest(Conversion format, std::uint32_t c, std::uint32_t h
   if (x.kind == Kind::nan || y.kind == Kind::nan) return 0x7fff;
   if (infinite && x.kind == y.kind && x.negative != y.negative) return 0x7fff;
   if (infinite) return x.kind == Kind::infinite ? c & 0xffff : h & 0xffff;
-  // fp16 values are multiples of 2^-24 below 2^16, so their sum is an exact integer.
+  // Finite fp16 values are multiples of 2^-24 below 2^16, so their sum is an exact integer in
+  // units of 2^-24.
   const auto units = [](const Term& t) {
     return (t.negative ? -t.significand : t.significand) << (t.exponent - f16.min_exponent());
   };

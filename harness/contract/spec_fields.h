@@ -1,6 +1,6 @@
 // The fields of a rounding spec that a contract may pin, and their texts.
 //
-//   dtypes         input (dtype of Q), output, tensor_core (tf32 for fp32, otherwise Q's dtype),
+//   dtypes         input (dtype of Q), output, tensor_core (tf32 for fp32 Q, otherwise Q's dtype),
 //                  fp32, tf32, fp16, bf16, e4m3, e5m2; also "none" for s_rounded, q_prescaled,
 //                  o_between_tiles, lse_dtype and kv_dequantized_to. In kv_dequantized_to,
 //                  tensor_core is tf32 if Q is fp32, otherwise none

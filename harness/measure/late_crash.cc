@@ -14,7 +14,7 @@ constexpr std::size_t max_recent_cases = 8;
 
 std::string LateCrash::reason() const {
   if (is_proven)
-    return fmt::format("something that its call left running did this after the call: {}", what);
+    return fmt::format("something that the call left running did this after the call: {}", what);
   const std::string where =
       seen_in.empty() ? "" : fmt::format(", seen in {}, which passes in a fresh process", seen_in);
   const std::string others = suspects.size() > 1

@@ -22,7 +22,7 @@ struct Faults {
   std::int64_t empty_rows = 0;
   // elements that differ from the reference although the inputs demand equality
   std::int64_t inexact = 0;
-  std::int64_t fence_bytes = 0;  // changed guard bytes around outputs; 1 for the workspace
+  std::int64_t fence_bytes = 0;  // changed guard bytes of outputs, plus 1 if the workspace has any
   std::string detail;            // the first fault in words, with its element
   std::int64_t total() const;
 };

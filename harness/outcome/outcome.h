@@ -48,8 +48,8 @@ struct CaseRun {
   std::int64_t peak_memory_bytes = -1;
   double wall_ms = 0;    // the whole measurement
   std::string saved_to;  // file of --save-failures, "" if none
-  // Case id of the same kernel and problem on another architecture that has this outcome: the
-  // kernel uses no tensor cores, so it was not measured again. "" if the case itself was measured.
+  // Id of the case that was measured instead: the same kernel and problem on another architecture.
+  // The outcome is its copy, because the kernel uses no tensor cores. "" if this case was measured.
   std::string reused_from;
   std::optional<ExpectedFailure> expected = std::nullopt;  // from its suite
 };

@@ -6,10 +6,12 @@
 namespace plumbline {
 namespace {
 
-// Like negligible_share, for long rows that have only bounds of n2_k: 5e-4 of spre.
+// Like negligible_share, a share of TP, for long rows that have only bounds of n2_k. A bound of
+// 1e-3 TP moves spre by at most 5e-4 of its value.
 constexpr double negligible_bounded_share = 1e-3;
 
-// Bounds TL by its largest sd and |v - o|. Returns false unless the bound is far below TP.
+// Bounds TL by (max_k sd_k sqrt(sum_k p_k^2 v_kj^2) + |o_j| sqrt(sum_k p_k^2 sd_k^2))^2 + excess.
+// Returns true if this is far below TP in every column.
 bool bound_suffices(const BlockSums& sums, std::int64_t row, const Buffer<double>& p_variance,
                     Buffer<double>& result) {
   const RowBlock& block = *sums.block;
@@ -53,7 +55,7 @@ bool excess_is_negligible(const BlockSums& sums, std::int64_t row,
   return true;
 }
 
-// Computes sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 of these rows + excess of cells.
+// Computes sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of tied keys for these rows.
 void sum_exactly(BlockSums& sums, Moments& moments, std::span<const std::int64_t> rows,
                  const Buffer<double>& p_variance, Buffer<double>& result) {
   const RowBlock& block = *sums.block;

@@ -6,10 +6,10 @@
 namespace plumbline {
 namespace {
 
-// A key with more than this share of its row's weight is heavy. A row has at most 64.
+// A key with more than this share of its row's weight is heavy. A row has fewer than 64 of them.
 constexpr double heavy_share = 1.0 / 64;
 
-// Multiplies the first `rows` rows of the weights.
+// Multiplies the first `rows` rows of the weights by `form`.
 void product_of_first(const RowBlock& block, std::int64_t rows, const Weights& weights,
                       const Buffer<float>& form, Buffer<float>& result) {
   const std::int64_t ld = block.head->ld;

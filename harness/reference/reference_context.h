@@ -50,7 +50,7 @@ struct ReferenceContext {
         side(of.side),
         key_values(of, view.k, view.v, spec.kv_dequantized_to) {
     model.merges = of.problem().is_merge();
-    // A kernel may multiply P by V's scales before it is rounded, so its significands may be any.
+    // A kernel may multiply P by V's scales before rounding P, which then has any significands.
     if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {
       model.p_max = MaximumOfP::free;
       model.p_normalized = false;

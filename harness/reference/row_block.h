@@ -23,9 +23,9 @@ struct Sink {
   double keys_total = 0;  // l without it, in units of exp(m)
 };
 
-// A row with this many visible keys and a finite V is long. Bounds may then replace its worst case
-// and the sizes of the products q_d k_d, bounds of R_j may move spre by more, and suite scores may
-// multiply in bf16.
+// A row with at least this many visible keys and a finite V is long. In long rows, bounds may
+// replace the worst case and the sizes of the products q_d k_d. Bounds of R_j may move spre by
+// 0.5 % instead of 2.5e-5, and suite scores may multiply in bf16.
 inline constexpr std::int64_t long_row = 1024;
 
 // R rows by N keys, all that any of the rows sees. Key 0 of the block is row `first_key` of
@@ -51,7 +51,7 @@ struct RowBlock {
   std::vector<LogitShape> shapes;  // [R] keys counted from the block's key 0
   // [R, stride] scale * (q . k), d s / d x, c tanh(x / c); empty without shapes
   Buffer<double> x, slope, capped;
-  // [R] the visible keys; empty unless some may be hidden between them
+  // [R] the visible keys; empty if no row can have hidden keys between them
   std::vector<std::vector<std::int32_t>> seen;
 
   const double* s_of(std::int64_t row) const { return s.data() + row * stride; }

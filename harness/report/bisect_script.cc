@@ -33,7 +33,7 @@ std::string head(const BisectPlan& plan) {
       "#\n"
       "#   bash SCRIPT        in the repository: checks that the regression is there, then "
       "bisects\n"
-      "#   bash SCRIPT step   builds and measures what is checked out: 0 good, 1 bad, 125 neither\n"
+      "#   bash SCRIPT step   builds and measures the checkout; exit 0 good, 1 bad, 125 neither\n"
       "#\n"
       "# The variable PLUMBLINE names another plumbline to measure with. All steps should use the\n"
       "# same one, so do not name one that the steps build.\n"
@@ -124,7 +124,8 @@ for commit in "$good" "$bad"; do
     stop "the repository has no commit $commit" "fetch it, or use the repository that has it" 2
 done
 git merge-base --is-ancestor "$good" "$bad" ||
-  stop "the good commit $good is not an ancestor of the bad one $bad" "name commits of one line" 2
+  stop "the good commit $good is not an ancestor of the bad one $bad" \
+    "name an earlier good commit (--good)" 2
 [[ -z $(git status --porcelain --untracked-files=no) ]] ||
   stop "the checkout has changes that are not committed" "commit or stash them" 2
 start=$(git symbolic-ref --quiet --short HEAD || git rev-parse HEAD)

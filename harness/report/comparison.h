@@ -52,8 +52,8 @@ struct RunComparison {
   RunState state() const;
 };
 
-// Returns tables of changed verdicts, of times that changed by more than noise and of errors of
-// outputs with other bits, and their counts. Times and errors with the largest change come first.
+// Returns tables, each with a count: changed verdicts, times that changed by more than noise, and
+// errors of outputs with other bits. Times and errors with the largest change come first.
 std::string render_comparison(const RunComparison& comparison, const Style& style);
 std::string json_of_comparison(const RunComparison& comparison);
 

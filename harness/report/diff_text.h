@@ -15,8 +15,8 @@ namespace plumbline {
 OutputReport report_of(const DiffReport& report, const Style& style);
 std::string render_diff(const DiffReport& report, const Style& style);
 
-// Renders several problems of two kernels: a table, a report of the first five that are not
-// ROUNDING and of the largest difference that is, and the totals.
+// Renders several problems of two kernels: a table, some reports, and the totals. The reports are
+// of the first five problems that are not ROUNDING, and of the ROUNDING one that differs most.
 std::string render_diffs(const std::vector<DiffReport>& reports, const Style& style);
 
 // Returns a legend and one line per sample, with one character per head: '.' equal bits, ':' up to

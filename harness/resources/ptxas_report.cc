@@ -88,8 +88,8 @@ class Parser {
       report_.source = text.substr(10);
     } else if (text.starts_with("# toolkit: ")) {
       report_.toolkit = text.substr(11);
-      // An architecture begins; its name follows.
     } else if (text.ends_with(" bytes gmem") || text.find(" bytes gmem, ") != std::string::npos) {
+      // An architecture begins; its name follows.
       finish();
       arch_.clear();
     } else if (kernel && arch && is_arch(*arch)) {

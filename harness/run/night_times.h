@@ -14,7 +14,7 @@
 
 namespace plumbline {
 
-// A timed outcome; everything except its time is judged. Not owned.
+// A timed outcome. Everything except its time is already judged. Not owned.
 struct TimedCase {
   StoredOutcome* stored = nullptr;
   const Past* past = nullptr;

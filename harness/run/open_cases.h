@@ -66,7 +66,7 @@ std::vector<std::string> read_confirmed_runs(const std::string& versions_json);
 
 // The outcomes of fresh processes, by suite and case id, oldest first.
 using FreshOutcomes = std::map<std::pair<std::string, std::string>, std::vector<StoredOutcome>>;
-// Collects them from the runs with purpose "confirm" in the database that name one of `run_ids`.
+// Collects them from the database's runs with purpose "confirm" that name one of `run_ids`.
 Result<FreshOutcomes> fresh_outcomes(Store& store, const std::vector<std::string>& run_ids);
 
 }  // namespace plumbline

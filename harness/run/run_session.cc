@@ -205,7 +205,7 @@ void RunSession::take(Outcome outcome) {
   outcomes_.push_back(std::move(stored));
 }
 
-// The suspects were already judged by their outputs and stored; both are replaced.
+// Replaces the outcomes of suspects and of their diffs, which were already judged and stored.
 void RunSession::fail_suspects(const LateCrash& late) {
   const auto is_suspect = [&](const std::string& suite, const std::string& case_id) {
     return std::ranges::find(late.suspects, ServedCase{suite, case_id}) != late.suspects.end();

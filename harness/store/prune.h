@@ -41,13 +41,13 @@ struct PruneReport {
   std::int64_t bytes_before = 0, bytes = 0;  // file size, with its log
 };
 
-// Prunes a database. A night is the runs of one night id, or of one day for runs without one. From
-// older nights it also keeps failing diffs, invariances, statistics and changes, suspect times,
-// compiled resources that are not a plain pass, all decisions, and every run with a remaining row.
+// Prunes a database. A night is the runs of one night id, or of one day for runs without one. Older
+// nights also keep diffs, invariances, statistics and changes that fail, suspect times, compiled
+// resources that are not a plain pass, all decisions, and every run with a remaining row.
 // Baselines, the past of pins and the acceptance of outcomes do not change.
 //
 // Uses one transaction, so an error or a crash leaves the file unchanged. Returns an error if the
-// file cannot be opened for writing, is not a database of runs, or is being written for 20 s.
+// file cannot be opened for writing, is not a database of runs, or stays locked for 20 s.
 Result<PruneReport> prune_database(const std::filesystem::path& path, const PruneOptions& options);
 
 }  // namespace plumbline

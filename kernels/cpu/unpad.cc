@@ -1,5 +1,5 @@
-// FlashAttention-2 as Transformers calls it on padded batches: removes the padding, computes the
-// ragged rest, and writes zeros to the padding.
+// FlashAttention-2 as Transformers calls it on padded batches: removes the padding, computes
+// attention on the ragged batch of valid tokens, and writes zeros to the padding.
 #include <cstring>
 
 #include "kernels/cpu/attention.h"

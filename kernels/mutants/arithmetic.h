@@ -16,7 +16,7 @@ namespace plumbline::mutants {
 enum class Sum {
   fma,                // one chain of fused multiply-adds
   multiply_then_add,  // one chain, each product rounded
-  fp64,               // exact except for one rounding at the end
+  fp64,               // summed in fp64, rounded to fp32 once at the end
   tensor_core_sm_80,  // steps of 8 products, aligned to the largest, 24 fraction bits, toward zero
   tensor_core_sm_90,  // steps of 16 products, 25 fraction bits
 };

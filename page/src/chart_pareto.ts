@@ -10,8 +10,8 @@ export interface Candidate {
   time_ns: number;
 }
 
-// Returns the Pareto front, sorted by error: no other candidate is at least as good in both values
-// and better in one.
+// Returns the Pareto front, sorted by error: the candidates for which no other is at least as good
+// in both values and better in one.
 export function pareto_front(candidates: readonly Candidate[]): Candidate[] {
   const front: Candidate[] = [];
   const by_error = [...candidates].sort((x, y) => x.rms - y.rms || x.time_ns - y.time_ns);

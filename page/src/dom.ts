@@ -15,7 +15,7 @@ function append(parent: Node, child: Child): void {
 }
 
 // Attributes: `onclick` and other handlers are functions, `style` is an object of properties, and
-// true means no value. null, undefined and false are left out.
+// true gives an attribute without a value. null, undefined and false are left out.
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes | null = null,

@@ -1,4 +1,4 @@
-// Invariances with the promises of kernels, diffs, and suite statistics.
+// Shows suite statistics, diffs, and invariances with the kernels' promises.
 import type { Diff, Invariance, Report } from "./data.ts";
 import { data_table, type TableColumn } from "./data_table.ts";
 import { empty, h, short, type Child } from "./dom.ts";
@@ -18,8 +18,9 @@ function linked(page: Page, case_id: string): Child {
 
 function invariances(page: Page, rows: readonly Invariance[]): HTMLElement {
   if (rows.length === 0)
-    return section("Invariances", empty("The run tested no invariances: the same rows, computed " +
-      "by another call. This command does:", "plumbline run cases/invariances.toml --invariances"));
+    return section("Invariances", empty("The run tested no invariances (the same rows, computed " +
+      "by another call). This command does:",
+      "plumbline run cases/invariances.toml --invariances"));
   return section("Invariances", data_table<Invariance>({
     label: "Invariances",
     noun: "invariance",

@@ -35,7 +35,7 @@ class Worker:
             with deadline(float(request["timeout_s"])):
                 reply = (self._hello(request) if request["request"] == "hello"
                          else self._run(request))
-            # `again` also gets the reply of a run
+            # the reply to a request `again` is also named "run"
             kind = "hello" if request["request"] == "hello" else "run"
             # If a kernel forked and both processes returned, only one may reply.
             if os.getpid() != self._pid:
@@ -141,7 +141,7 @@ def missing_requirement() -> Optional[Dict[str, str]]:
 def main() -> int:
     if sys.version_info < OLDEST_PYTHON:
         print(f"{sys.executable} is Python {sys.version.split()[0]}; plumbline's worker needs "
-              f"{'.'.join(map(str, OLDEST_PYTHON))}", file=sys.stderr)
+              f"{'.'.join(map(str, OLDEST_PYTHON))} or newer", file=sys.stderr)
         return 2
     from _plumbline_worker import process
     if not process.is_started_by_plumbline():

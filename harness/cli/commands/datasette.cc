@@ -22,7 +22,7 @@ int print_metadata(const std::filesystem::path& database) {
   if (!said || !said->is_success) {
     end_command(exit_infrastructure,
                 {script.string(), 0, fmt::format("failed under {}", python.string()),
-                 "see its messages above; PLUMBLINE_PYTHON names another interpreter"});
+                 "read its messages above, or set PLUMBLINE_PYTHON to another interpreter"});
   }
   fmt::print("{}\n", said->text);
   return exit_fine;

@@ -1,4 +1,4 @@
-// The table of bugs and legal variants of the tensor-core kernels, each with one changed call.
+// The table of bugs and legal variants of the tensor-core kernels, each with one change.
 #include "kernels/mutants/tensor_core/changes.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ constexpr std::array legal{
 
 // ---- registers and the rows of ldmatrix ----
 
-// A's registers hold rows g and g + 8 of the lower half of K, then of the upper half.
+// A's registers hold rows g and g + 8 of the lower half of the dimension k, then of the upper half.
 void swap_rows_and_k(Word* a) { std::swap(a[1], a[2]); }
 
 constexpr std::array fragments{
@@ -189,8 +189,8 @@ constexpr std::array copies{
          }),
     copy("memory_tail_reads_first_row", [](const ThreadPosition&, bool) { return Copy::valid; }),
     copy("memory_source_of_8_bytes", [](const ThreadPosition&, bool) { return Copy::first_half; }),
-    // Copies no V from the third tile on. The first copy groups are Q with K, V, then K and V of
-    // the second tile; in decode, Q alone comes first.
+    // Copies no V from the third tile on. Copy group 0 has Q and the first K, group 1 the first V,
+    // groups 2 and 3 the second K and V. In decode, a group with Q alone comes first.
     copy("stale_values_after_two_tiles",
          [](const ThreadPosition& at, bool) {
            const int group = at.groups() - (at.tiles.decode ? 1 : 0);

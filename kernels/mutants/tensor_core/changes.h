@@ -1,5 +1,5 @@
-// Bugs and legal variants of the tensor-core kernels, each with one changed call. Each computes
-// what prefill_mma or decode_mma would compute with that call. plumbline_mma_mutants.toml describes
+// Bugs and legal variants of the tensor-core kernels, each with one change. Each computes what
+// prefill_mma or decode_mma would compute with that change. plumbline_mma_mutants.toml describes
 // them.
 #pragma once
 
