@@ -20,7 +20,7 @@ namespace plumbline {
 struct SampleSource {
   // Sample of the case; -1: a neighbour, which is not compared.
   std::int64_t sample = -1;
-  // First of the sample's valid query rows. Keys keep their index.
+  // The first valid query row that the call takes. Keys keep their index.
   std::int64_t first_row = 0;
   bool nan = false;  // a neighbour filled with NaN instead of finite values
 };

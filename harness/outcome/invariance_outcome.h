@@ -17,7 +17,7 @@ struct InvarianceOutcome {
   Case c;
   std::string case_id;
   Invariance invariance = Invariance::run_to_run;
-  Promise promise = Promise::none;  // the stronger of the pinned and the declared promise
+  Promise promise = Promise::none;  // the stronger of the contract's and the kernel's promise
   // Status of the first call that failed. `unsupported` if the kernel refused every transformed
   // call, or if there is nothing to transform (`calls` is 0, and `reason` says what is missing).
   Status status = Status::error;
@@ -32,7 +32,7 @@ struct InvarianceOutcome {
   ElementId element{0, 0, 0, -1};  // in the case; the column of a row output is column_of()
   double value_a = 0, value_b = 0;
   double sigmas = 0, limit = 0, ulps = 0;
-  std::string problem_a, problem_b;  // the two calls, in words
+  std::string problem_a, problem_b;  // the problem's id; the other call, in words
   double wall_ms = 0;
 };
 

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// The largest share of the least lse_sigma^2 that (B1^2 - B0^2) / 2 and the other bounded parts may
-// have (evidence/bounded-scales.md): 5 % of lse_sigma.
+// The limit of (B1^2 - B0^2) / 2 plus the other bounded parts, relative to the least lse_sigma^2.
+// So lse_sigma is at most 5 % off (evidence/bounded-scales.md).
 constexpr double negligible_lse_share = 5e-2;
 
 // LogitSizes of a key as separate numbers, because g++ 12 does not vectorise a struct.
@@ -53,7 +53,7 @@ struct ExactErrors {
 struct LargestErrors {
   LogitError error;
   const float *k_norm, *k_four_norm;
-  // Norms times scale. q_norm is also divided by sqrt(d), as if q_d^2 and k_d^2 were uncorrelated.
+  // Norms times scale. q_norm is also divided by sqrt(D), as if q_d^2 and k_d^2 were uncorrelated.
   float q_norm, q_four_norm;
   static constexpr bool are_bounds = true;
   float norm(std::int64_t k) const { return q_four_norm * k_four_norm[k]; }
@@ -63,7 +63,7 @@ struct LargestErrors {
   }
 };
 
-// Computes in one pass over the row's keys everything that needs only P and the logits.
+// Computes in one pass over the row's keys everything that needs neither V nor cells.
 template <class SizesAt, class ErrorsAt>
 LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, const double* p,
                    float* p32, float* p_squared, float* sd) {
@@ -144,8 +144,7 @@ void LogitErrors::finish(std::vector<TiedKeys>& tied) {
   }
 }
 
-// Computes the independent (sd_k) and systematic (beta_k) errors of the logits from Q K^T and from
-// the argument of exp.
+// Computes sd_k and the row's sums from n2_k, and bounds the excess.
 void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   if (!has_products_) find_products();
   const std::int64_t first = row * block_->stride;
@@ -185,7 +184,7 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
                       negligible_lse_share * sure;
 }
 
-// Gathers P of the tied keys, which TP also uses, and bounds the excess by the largest sd.
+// Gathers P of the tied keys, also for p_rounding(), and bounds the excess by the largest sd.
 void LogitErrors::bound_excess(std::int64_t row, TiedKeys& tied) {
   tied.weigh(1, [of_row = p_of(row)](std::int64_t k) { return of_row[k]; });
   LogitSums& of_row = sums.data()[row];

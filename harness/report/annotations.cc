@@ -5,6 +5,7 @@
 
 #include "harness/report/format.h"
 #include "harness/report/issues.h"
+#include "harness/report/layout.h"
 #include "harness/report/summary.h"
 #include "harness/store/stored.h"
 
@@ -52,8 +53,7 @@ std::string annotation(const Issue& news, const RunReport& report, const SuitePl
   if (!news.text.empty() && news.text != news.title) message += "\n" + news.text;
   if (!news.cases.empty()) {
     const Outcome& lead = (*report.outcomes)[news.cases.front()].outcome;
-    message += fmt::format("\nreproduce: {} --case {}", report.reproduce_command,
-                           shell_quoted(lead.case_id));
+    message += "\nreproduce: " + reproduce_line(report.reproduce_command, lead);
   }
   return fmt::format("::{} {}title={}::{}\n", level_of(news.kind), place_of(news, report, places),
                      escape_command(title, true), escape_command(message, false));

@@ -3,8 +3,8 @@
 The backends of scaled_dot_product_attention, the operators below them (torch_operators.py) and
 flex_attention (torch_flex.py).
 
-`is_causal` is aligned top left, so it is used only for such problems. Bottom-right masks, windows
-and padding become a boolean mask. If a backend does not support a problem, the case is refused with
+`is_causal` is aligned top left, so it is used only for such problems. Other masks, windows and
+padding become a boolean mask. If a backend does not support a problem, the case is refused with
 PyTorch's own reason: `sdpa_kernel` with one backend never falls back to another.
 https://docs.pytorch.org/docs/2.13/generated/torch.nn.functional.scaled_dot_product_attention.html
 """

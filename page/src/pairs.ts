@@ -33,18 +33,36 @@ const following: Record<string, string[][]> = {
 };
 const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that case ids may lack
 
+// The parts of a case id: keys whose names differ from the column, and the columns of the shape.
+const id_keys: Record<string, string> = { kv_dtype: "kv", out_dtype: "out" };
+const shape_columns = [
+  "batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo",
+];
+const shape = /^b(\d+)-h(\d+)(?:x(\d+))?-s(\d+)(?:x(\d+))?-d(\d+)(?:x(\d+))?$/;
+
+// Returns "b2-h8x*-s128x128-d64x64" for "b2-h8-s128-d64" without heads_kv.
+function common_shape(part: string, dropped: ReadonlySet<string>): string {
+  const found = shape.exec(part);
+  if (found === null || !shape_columns.some((name) => dropped.has(name))) return part;
+  const [, b, hq, hkv = hq, sq, skv = sq, dqk, dvo = dqk] = found;
+  const [batch, ...pairs] = [b, hq, hkv, sq, skv, dqk, dvo].map((number, i) =>
+    dropped.has(shape_columns[i]) ? "*" : number);
+  return `b${batch}-h${pairs[0]}x${pairs[1]}-s${pairs[2]}x${pairs[3]}-d${pairs[4]}x${pairs[5]}`;
+}
+
 // Returns a case id without its kernel and the dropped dimensions.
 function common_id(table: CaseTable, row: number, dropped: ReadonlySet<string>): string {
   let id = table.text("case_id", row);
   const kernel = table.text("kernel", row);
   if (id.startsWith(`${kernel}/`)) id = id.slice(kernel.length + 1);
   const dtype = table.text("dtype", row);
+  const keys = new Set([...dropped].map((name) => id_keys[name] ?? name));
   const kept = id.split("/").filter((part) => {
     if (dropped.has("dtype") && part === dtype) return false;
     const at = part.indexOf("=");
-    return at < 0 || !dropped.has(part.slice(0, at));
+    return at < 0 || !keys.has(part.slice(0, at));
   });
-  return kept.join("/");
+  return kept.map((part) => common_shape(part, dropped)).join("/");
 }
 
 function by_problem({ table, rows }: Side, dropped: ReadonlySet<string>): Map<string, number> {

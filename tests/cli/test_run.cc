@@ -268,6 +268,11 @@ TEST_F(RunCommand, OneDoubledRowIsFound) {
   EXPECT_LT(sampled, 7);  // otherwise the reference had each row
   const auto text = plumbline(command + " --provider '" + cpu_provider("double_row=1203") + "'");
   EXPECT_THAT(text.text, HasSubstr("--row-seed 20260105"));
+  const auto fixed_rows =
+      plumbline("run --row-seed 0 --case cpu/flash/bf16/b1-h2-s40-d64 --provider '" +
+                cpu_provider("drop_last_key=1") + "'");
+  EXPECT_EQ(fixed_rows.code, 1) << fixed_rows.text;
+  EXPECT_THAT(fixed_rows.text, HasSubstr(" --row-seed 0 --case")) << "else today's rows are drawn";
 }
 
 }  // namespace

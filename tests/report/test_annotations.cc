@@ -76,6 +76,16 @@ TEST_F(Annotations, FailureNamesSuiteLine) {
               testing::HasSubstr("reproduce: plumbline run --case '" + failing.case_id + "'"));
 }
 
+TEST_F(Annotations, ReproduceLineHasTimedAndRowSeed) {
+  outcomes_ = {failing_outcome()};
+  outcomes_[0].outcome.timed = true;
+  outcomes_[0].outcome.row_seed = 7;
+  const auto found = commands(text());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].message,
+              testing::HasSubstr("reproduce: plumbline run --timed --row-seed 7 --case '"));
+}
+
 TEST_F(Annotations, NoneForPasses) {
   outcomes_ = {passing_outcome()};
   EXPECT_EQ(text(), "");

@@ -7,7 +7,8 @@
  * No C++ exception leaves the library, and it exports only these functions.
  *
  * Errors are texts in the caller's buffer `error` of `error_bytes` bytes: truncated if necessary,
- * zero-terminated, and empty on success. They name the failure, its place and a remedy. */
+ * zero-terminated, and empty on success. They name the failure, often with its place and a remedy.
+ */
 #ifndef PLUMBLINE_PTX_H
 #define PLUMBLINE_PTX_H
 
@@ -58,8 +59,8 @@ size_t plumbline_ptx_static_shared_bytes(const plumbline_ptx_kernel* kernel);
 /* The memory that launches may access, in addition to the module's variables and shared memory.
  *
  * Since interface 2, the upper 16 bits of a global address are a tag (0 in a process's addresses).
- * Memory added at an address with a tag is the memory at the lower 48 bits, and only pointers with
- * the same tag reach it. With a tag for each argument of a launch, a host detects accesses through
+ * Memory added at a tagged address lies at its lower 48 bits; only pointers with the same tag
+ * reach it. With a tag for each argument of a launch, a host detects accesses through
  * one argument to another's memory: it adds the argument's memory at ADDRESS | TAG << 48 and passes
  * that number as the pointer. */
 typedef struct plumbline_ptx_allocations plumbline_ptx_allocations;
@@ -81,8 +82,8 @@ enum {
   PLUMBLINE_PTX_REVERSED = 1,
   PLUMBLINE_PTX_RANDOM = 2 /* from the seed */
 };
-/* LOCKSTEP: the lanes of a warp run together unless they have diverged, which compiled code relies
- * on. INDEPENDENT: only CUDA's guarantees. */
+/* LOCKSTEP: the lanes of a warp run together unless they have diverged; compiled code relies on it.
+ * INDEPENDENT: only CUDA's guarantees. */
 enum { PLUMBLINE_PTX_LOCKSTEP = 0, PLUMBLINE_PTX_INDEPENDENT = 1 };
 
 typedef struct plumbline_ptx_launch_options {

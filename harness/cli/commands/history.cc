@@ -72,7 +72,7 @@ void find_changes(CaseHistory& history) {
   for (const std::size_t change : level_changes(values)) history.changes.push_back(places[change]);
 }
 
-// Computes the level that the gate would use in the next night. Failures, unconfirmed and
+// Estimates the level that the gate would use in the next night. Failures, unconfirmed and
 // acknowledged regressions do not count.
 void find_level(CaseHistory& history) {
   std::vector<GateNight> nights;
@@ -203,7 +203,7 @@ void add_history(Command app, int& exit_code) {
       add_verb(app, exit_code, history, "history", "Cases over runs, with level and limit");
   command.add_option("case", options.pattern, "Case id or glob").required();
   options.database.add_to(command);
-  command.add_option("--limit", options.limit, "Rows of each case at most")
+  command.add_option("--limit", options.limit, "Rows of each series at most")
       .capture_default_str()
       .check(whole_above_zero("a number of rows"));
   command.add_option("--cases", options.cases, "Cases at most")
@@ -211,7 +211,7 @@ void add_history(Command app, int& exit_code) {
       .check(whole_above_zero("a number of cases"));
   add_format(command, options.format, history_formats);
   command.footer(
-      "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
+      "The sparklines show the last 60 runs, oldest first; x is a failure, ^ a change of the "
       "level of the time. Times are also given as ratios to a sentinel, timed alternately with the "
       "kernel. The level is the usual ratio now; a case is slower if its ratio exceeds the limit.\n"
       "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"

@@ -109,7 +109,7 @@ bool is_made_of(const std::string& kernel, const std::string& compiled) {
   return function.starts_with(name) || name.starts_with(function);
 }
 
-// Returns the rows to list with a run: its own kernels, and those that got worse.
+// Returns the rows to list with a run: its own kernels, and those with a remark (`why`).
 ResourceComparison listed_with_run(const ResourceOptions& options, ResourceComparison comparison) {
   auto database = need(Store::open(options.database, true));
   const auto run = need(database->resolve_run(options.run));
@@ -229,8 +229,8 @@ void add_resources(Command app, int& exit_code) {
   command.add_option("--run", options.run,
                      "Store the figures in this run (id, unique prefix, latest), not in a new one");
   command.add_flag("--of-run", options.of_run,
-                   "List only the bundled CUDA kernels that the run of --run has, and those that "
-                   "got worse; all are judged and stored");
+                   "List only the bundled CUDA kernels that the run of --run has, and those with "
+                   "a remark; all are judged and stored");
   add_format(command, options.format, resources_formats);
   command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"

@@ -87,13 +87,14 @@ Plan make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) 
       exit_usage);
 }
 
-// Returns the program as it was called, with every option that affects a verdict. The command works
-// in the same directory.
+// Returns the program as it was called, with the options that affect a verdict; reproduce_line()
+// adds a case's --row-seed unless it is 0. Paths stay relative to the same directory.
 std::string reproduce_command(Command command, const RunOptions& options) {
   std::string text = options.providers.command_line();
   for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
     if (const auto given = command.given(option)) text += fmt::format(" {} {}", option, *given);
   }
+  if (options.measure.row_seed == 0) text += " --row-seed 0";
   return text;
 }
 
@@ -102,7 +103,7 @@ std::string markdown_for_stdout(const RunReport& content, const Style&) {
   return is_table ? render_invariances_markdown(*content.invariances) : render_markdown(content);
 }
 
-// The formats of any run, except that markdown with --invariances prints only their table.
+// The formats of any run. With --invariances, markdown of a complete run is only their table.
 constexpr auto run_command_formats = [] {
   auto all = run_formats;
   for (auto& format : all)
@@ -160,8 +161,8 @@ void resume_run(Session& session, const RunFacts& facts) {
   session.stored = need(read_part(*session.store, session.run.run_id));
 }
 
-// Returns the text that a run stores about its selection of cases. A nightly run omits providers,
-// kernels and devices, so that a case that is lost with one of them counts as vanished.
+// Returns the text that a run stores about its selection of cases. The text of a nightly run
+// omits providers, kernels and devices, so a case that is lost with one of them counts as vanished.
 std::string selection_of(const RunOptions& options) {
   std::string text =
       fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
@@ -396,10 +397,9 @@ void add_run(Command app, int& exit_code) {
                      "Commit of the code under test, stored with the run (default: "
                      "PLUMBLINE_COMMIT, then GITHUB_SHA)");
   command
-      .add_flag(
-          "--resume", options->resume,
-          "Measure the cases that the newest unfinished run in the database lacks; it must have "
-          "the same plan, programs and options")
+      .add_flag("--resume", options->resume,
+                "Measure the cases that the newest unfinished run with the same plan, programs and "
+                "options lacks")
       .excludes("--no-store")
       .excludes("--case");
   add_measuring(command, *options);
@@ -410,8 +410,9 @@ void add_run(Command app, int& exit_code) {
   command.add_flag("--invariances{all}", options->invariances,
                    "Also compute the same rows in other ways and compare: in all ways of "
                    "docs/judging-comparisons.md, or in =NAME[,NAME]");
-  add_format(command, options->format, run_command_formats,
-             "What goes to stdout; markdown with --invariances: their table alone");
+  add_format(
+      command, options->format, run_command_formats,
+      "What goes to stdout; markdown of a complete run with --invariances: only their table");
   command.add_option("--purpose", options->purpose, "Stored with the run")
       .one_of({"run", "nightly", "confirm", "test", "gpu"})
       .capture_default_str();
