@@ -124,7 +124,7 @@ TEST_F(CheckCommand, DumpsOfNumPy) {
   expect("ragged", 0, "ROUNDING", "FlashAttention-2");
   expect("paged", 0, "ROUNDING", "FlashAttention-2");
   expect("padded", 1, "BUG", "if causal were bottom-right", "--mask causal_top_left");
-  expect("padded_wrong_scale", 1, "BUG", "the logits are scaled");
+  expect("padded_wrong_scale", 1, "BUG", "the logits are too large");
   expect("padded_wrong_scale", 1, "BUG", "the stated FlashAttention-2", "--spec FlashAttention-2");
   expect("padded", 1, "BUG", "if the scale were 0.125 (1/sqrt(head dim))", "--scale 0.25");
 }

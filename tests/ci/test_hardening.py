@@ -104,7 +104,8 @@ class Kills(InFolder):
         program.chmod(0o755)
         said = self.run_it(CI / "kills.py", "--plumbline", program, "--count", "1", "--only",
                            "run", "--seed", "1", code=1)
-        self.assertRegex(said, r"seed 1, run, kill 1: processes \[[\d, ]+\] lived 5 s longer")
+        self.assertRegex(said, r"seed 1, run, kill 1: processes \[[\d, ]+\] were "
+                               r"still alive 5 s after the kill")
         self.assertIn("seed 1, run, kill 1: left TMPDIR/copy", said)
 
     def test_shared_memory_of_living_processes_is_their_own(self):

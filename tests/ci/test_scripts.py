@@ -249,7 +249,7 @@ def test_a_job_that_sbatch_refuses_takes_the_others_with_it(sandbox):
     assert done.returncode == 3, done.stdout
     assert "sbatch: error: no GPU\nci/fleet/slurm.sh: sbatch refused the job plumbline-confirm" in (
         done.stdout)
-    assert "remedy: --shard-options" in done.stdout and "--gres=gpu:x" in done.stdout
+    assert "remedy: correct --shard-options" in done.stdout and "--gres=gpu:x" in done.stdout
     assert sandbox.called()[-3:] == ["scancel", "1", "2"]
 
 

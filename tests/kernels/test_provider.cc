@@ -102,7 +102,7 @@ TEST(Provider, OlderStructsAreRefused) {
   const auto [status, reason] =
       query("flash", small(), [](auto& problem, auto&) { problem.struct_size -= 8; });
   EXPECT_EQ(status, PLUMBLINE_ERROR);
-  EXPECT_THAT(reason, HasSubstr("struct_size"));
+  EXPECT_THAT(reason, HasSubstr("plumbline is too old for this provider"));
 }
 
 TEST(Description, DeclaresRoundingsOfEachKernel) {

@@ -50,7 +50,7 @@ TEST(LyingProvider, RefusesInvalidNames) {
               HasSubstr("the name of kernel 0 has more than 128 bytes"));
   EXPECT_THAT(
       hello_error("kernel_name=a/b"),
-      HasSubstr(R"(the name of kernel 0 is "a/b": a name is UTF-8 without control bytes and '/')"));
+      HasSubstr(R"(the name of kernel 0 is "a/b": a name is UTF-8 without control bytes or '/')"));
   EXPECT_THAT(hello_error("kernel_name=two\nlines"), HasSubstr(R"(is "two?lines")"));
   EXPECT_THAT(hello_error("kernel_name=bytes"), HasSubstr(R"(is "??")"));
   EXPECT_THAT(hello_error("kernel_name=device=cuda:0"), HasSubstr("does not begin with device="));

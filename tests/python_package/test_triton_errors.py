@@ -126,7 +126,7 @@ def test_a_tensor_of_a_gpu():
 
     x = OnGpu(np.zeros(4, np.float32))
     with emulate(), pytest.raises(EmulationError, match=r"a tensor is on cuda:0.*\n  remedy: "
-                                                        r"give the kernel tensors of the CPU"):
+                                                        r"give the kernel tensors in host memory"):
         kernels.add[(1,)](x, x, x, 4, BLOCK=128)
 
 

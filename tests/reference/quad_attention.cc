@@ -207,7 +207,7 @@ class Row : QuadRoundedP {
     double variance = sq(*std::max_element(sd_.begin(), sd_.begin() + keys()));
     if (c_.u_S > 0)
       variance += s_roundings() * sq(c_.u_S * m + QuadConstants::eta(spec_.s_rounded));
-    if (has_tanh_error()) variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
+    variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
     return variance + sq(c_.u32 * (4 * m + 1));
   }
 

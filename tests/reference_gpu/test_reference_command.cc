@@ -30,8 +30,9 @@ TEST_F(ReferenceCommand, ReportsProblemsComputedOnCpu) {
   const auto run = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() +
                              " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");
   EXPECT_EQ(run.code, 0) << run.text;
-  EXPECT_THAT(run.text, testing::ContainsRegex("references? (was|were) computed on the CPU "
-                                               "instead: reference on .*: not for this problem"));
+  EXPECT_THAT(run.text,
+              testing::ContainsRegex("references? (was|were) computed on the CPU, "
+                                     "not on the GPU: reference on .*: not for this problem"));
 }
 
 TEST_F(ReferenceCommand, UnopenableLibraryIsAnError) {

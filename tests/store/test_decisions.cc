@@ -57,7 +57,8 @@ TEST_F(Nights, RunsAreFoundByCommit) {
   EXPECT_THAT(error_of(store->resolve_runs("0000")), HasSubstr("several runs' ids"))
       << "the beginning of a run's id goes before a commit";
   EXPECT_THAT(error_of(store->resolve_runs("commit:aa")), HasSubstr("at least four"));
-  EXPECT_THAT(error_of(store->resolve_runs("commit:dddd")), HasSubstr("no run of a commit"));
+  EXPECT_THAT(error_of(store->resolve_runs("commit:dddd")),
+              HasSubstr("no run has a commit that begins with 'dddd'"));
   EXPECT_THAT(error_of(store->resolve_runs("zzzz")), HasSubstr("no run's id begins with 'zzzz'"));
 }
 

@@ -103,7 +103,7 @@ TEST_F(RecordedErrorsTest, UnsupportedPartsAreRefused) {
   recording.add("dout", {2, 5, 4, 3}, 1);
   recording.metadata["softcap"] = "30";
   EXPECT_THAT(complaints(recording),
-              ElementsAre(HasSubstr("tensor attn_mask is part of the recorded call, and no suite"),
+              ElementsAre(HasSubstr("tensor attn_mask is part of the recorded call, but suites"),
                           HasSubstr("tensor alibi_slopes is part of the recorded call"),
                           HasSubstr("softcap = 30 is part of the recorded call")));
 }

@@ -59,7 +59,7 @@ TEST(NightLook, TooFewSeriesAreNotSuspect) {
   const Night night = night_of(4, 0.5);
   const NightLook look = assess_night(night.changes, night.deviations);
   EXPECT_FALSE(look.suspect);
-  EXPECT_THAT(look.why, HasSubstr("too few"));
+  EXPECT_THAT(look.why, HasSubstr("only 4 of the 5 series needed"));
   EXPECT_FALSE(assess_night({}, {}).suspect);
 }
 
