@@ -10,11 +10,13 @@
 #include "harness/run/open_cases.h"
 #include "harness/run/shards.h"
 #include "harness/store/machine.h"
+#include "harness/store/queries/nights.h"
 
 namespace plumbline {
 namespace {
 
-// Shared by all shards of one plan.
+// Shared by all shards of one plan. Sets on two GPU models may share it, too: the plan only says
+// cuda:0.
 struct ShardSetKey {
   std::string night_id, partition;
   int parts = 1;
@@ -25,43 +27,86 @@ ShardSetKey shard_set_key(const RunInfo& run) {
           std::max(1, parse_shard_number(run.shard).parts)};
 }
 
+bool is_primary_run(const RunInfo& run) {
+  return run.purpose != "confirm" && run.purpose != "resources";
+}
+
+struct Shard {
+  std::size_t age = 0;  // the newest run of the database has 0
+  const RunInfo* run = nullptr;
+  int part = 1;
+  bool is_wanted = false, finished = false;
+  std::vector<std::string> gpus;  // empty if no case ran on a GPU
+};
+
+bool has_finished(const std::vector<Shard>& shards, int part) {
+  return std::ranges::any_of(
+      shards, [part](const Shard& shard) { return shard.finished && shard.part == part; });
+}
+
+bool shares_gpu(const Shard& shard, const std::vector<Shard>& group) {
+  return std::ranges::any_of(group, [&](const Shard& other) {
+    return std::ranges::find_first_of(shard.gpus, other.gpus) != shard.gpus.end();
+  });
+}
+
+// Divides shards by GPU model, so that no set is completed by shards of another model. Shards that
+// used a model together are of one group. A shard without GPU cases joins a group that lacks it.
+std::vector<std::vector<Shard>> divide_by_gpu(const std::vector<Shard>& shards) {
+  std::vector<std::vector<Shard>> groups;
+  for (const Shard& shard : shards) {
+    if (shard.gpus.empty()) continue;
+    std::vector<Shard> group{shard};
+    std::erase_if(groups, [&](const std::vector<Shard>& other) {
+      if (!shares_gpu(shard, other)) return false;
+      group.insert(group.end(), other.begin(), other.end());
+      return true;
+    });
+    groups.push_back(std::move(group));
+  }
+  if (groups.empty()) groups.emplace_back();
+  for (const Shard& shard : shards) {
+    if (!shard.gpus.empty()) continue;
+    const auto lacks = std::ranges::find_if(
+        groups, [&](const std::vector<Shard>& group) { return !has_finished(group, shard.part); });
+    (lacks == groups.end() ? groups.front() : *lacks).push_back(shard);
+  }
+  for (std::vector<Shard>& group : groups) {
+    std::ranges::sort(group, {}, &Shard::age);
+  }
+  return groups;
+}
+
 // Identifies the full plan. Two partitions of one plan in one night are an error.
-using PlanKey =
-    std::tuple<std::string, std::string, std::string, std::string, std::vector<std::string>, int>;
-PlanKey plan_key(const RunInfo& run) {
+using PlanKey = std::tuple<std::string, std::string, std::vector<std::string>, std::string,
+                           std::string, std::vector<std::string>, int>;
+PlanKey plan_key(const std::vector<Shard>& group) {
+  const RunInfo& run = *group.front().run;
+  const auto on_gpu =
+      std::ranges::find_if(group, [](const Shard& shard) { return !shard.gpus.empty(); });
   return {run.night_id,
           describe(run.machine),
+          on_gpu == group.end() ? std::vector<std::string>{} : on_gpu->gpus,
           run.purpose,
           run.selection,
           parse_shard_info(run.versions_json).suites,
           parse_shard_number(run.shard).parts};
 }
 
-bool is_primary_run(const RunInfo& run) {
-  return run.purpose != "confirm" && run.purpose != "resources";
-}
-
-struct Part {
-  std::string run_id;
-  bool finished = false;
-};
-struct Parts {
-  const RunInfo* first = nullptr;
-  std::map<int, Part> of;  // by shard number: the newest finished run, otherwise the newest run
-
-  ShardSet whole(int parts) const {
-    ShardSet whole;
-    for (int i = 1; i <= parts; ++i) {
-      const auto found = of.find(i);
-      if (found != of.end() && found->second.finished) {
-        whole.run_ids.push_back(found->second.run_id);
-      } else {
-        whole.missing.push_back(fmt::format("{}/{}", i, parts));
-      }
+// `shards`: the newest first. Takes the newest finished run of each shard.
+ShardSet set_of(const std::vector<Shard>& shards, int parts) {
+  ShardSet set;
+  for (int part = 1; part <= parts; ++part) {
+    const auto found = std::ranges::find_if(
+        shards, [part](const Shard& shard) { return shard.finished && shard.part == part; });
+    if (found != shards.end()) {
+      set.run_ids.push_back(found->run->run_id);
+    } else {
+      set.missing.push_back(fmt::format("{}/{}", part, parts));
     }
-    return whole;
   }
-};
+  return set;
+}
 
 }  // namespace
 
@@ -81,7 +126,7 @@ Result<std::vector<ShardSet>> group_shards(Store& store, const std::vector<RunIn
       named.insert(shard_set_key(run));
   }
   std::vector<ShardSet> wholes;
-  std::map<ShardSetKey, Parts> shards;
+  std::map<ShardSetKey, std::vector<Shard>> shards;
   for (const RunInfo& run : *known) {
     const ShardNumber shard = parse_shard_number(run.shard);
     const bool is_wanted = wanted.contains(run.run_id);
@@ -95,29 +140,32 @@ Result<std::vector<ShardSet>> group_shards(Store& store, const std::vector<RunIn
       wholes.push_back(stored->finished ? ShardSet{{run.run_id}, {}} : ShardSet{{}, {run.shard}});
       continue;
     }
-    Parts& parts = shards[shard_set_key(run)];
-    if (parts.first == nullptr) parts.first = &run;
-    Part& part = parts.of[shard.part];
-    if (part.run_id.empty() || (stored->finished && !part.finished))
-      part = {run.run_id, stored->finished};
+    auto gpus = gpus_of_run(store, run.run_id);
+    if (!gpus) return tl::unexpected(gpus.error());
+    std::vector<Shard>& of_name = shards[shard_set_key(run)];
+    of_name.push_back(
+        {of_name.size(), &run, shard.part, is_wanted, stored->finished, std::move(*gpus)});
   }
   std::map<PlanKey, std::pair<std::string, const RunInfo*>> incomplete;
-  for (const auto& [name, parts] : shards) {
-    ShardSet whole = parts.whole(name.parts);
-    if (!whole.missing.empty()) {
-      const auto [other, fresh] =
-          incomplete.try_emplace(plan_key(*parts.first), name.partition, parts.first);
-      if (!fresh) {
-        return fail(
-            fmt::format("shards of one night were divided differently: run {} is shard {} of "
-                        "partition {}, run {} is shard {} of partition {}",
-                        other->second.second->run_id.substr(0, 8), other->second.second->shard,
-                        other->second.first, parts.first->run_id.substr(0, 8), parts.first->shard,
-                        name.partition),
-            "measure the shards again with the same suites, options and --costs file");
+  for (const auto& [name, of_name] : shards) {
+    for (const std::vector<Shard>& group : divide_by_gpu(of_name)) {
+      if (std::ranges::none_of(group, &Shard::is_wanted)) continue;
+      ShardSet whole = set_of(group, name.parts);
+      if (!whole.missing.empty()) {
+        const RunInfo& first = *group.front().run;
+        const auto& [partition, run] =
+            incomplete.try_emplace(plan_key(group), name.partition, &first).first->second;
+        if (partition != name.partition) {
+          return fail(
+              fmt::format("shards of one night were divided differently: run {} is shard {} of "
+                          "partition {}, run {} is shard {} of partition {}",
+                          run->run_id.substr(0, 8), run->shard, partition,
+                          first.run_id.substr(0, 8), first.shard, name.partition),
+              "measure the shards again with the same suites, options and --costs file");
+        }
       }
+      wholes.push_back(std::move(whole));
     }
-    wholes.push_back(std::move(whole));
   }
   return wholes;
 }

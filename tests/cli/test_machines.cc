@@ -1,6 +1,10 @@
 // A GPU is a machine class of its own, independent of the host's CPU and of the GPU's ordinal.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
+#include "harness/run/judge_runs.h"
+#include "harness/run/shards.h"
 #include "harness/store/machine.h"
 #include "harness/store/stored.h"
 #include "tests/cli/command.h"
@@ -10,6 +14,7 @@ namespace plumbline {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const DeviceFacts h100{"NVIDIA H100 80GB HBM3", 85'520'809'984, "580.65.06", "13.0", "sm_90"};
@@ -49,7 +54,7 @@ TEST_F(Machines, TwoGpuModelsAreTwoSeries) {
   add_run(2, {ampere});
   const auto store = open();
   EXPECT_EQ(past_of(*store, ampere).baseline->run_id, run_info(2).run_id);
-  EXPECT_THAT(past_of(*store, ampere).times.ratios, testing::ElementsAre(5));
+  EXPECT_THAT(past_of(*store, ampere).times.ratios, ElementsAre(5));
   EXPECT_EQ(past_of(*store, on_gpu(h100, "sm_90")).baseline->run_id, run_info(1).run_id);
   EXPECT_EQ(raw_sql(database(), "SELECT count(*) FROM v_latest")[0][0], "2");
   EXPECT_EQ(raw_sql(database(), "SELECT count(DISTINCT machine_class) FROM v_history")[0][0], "2");
@@ -100,6 +105,71 @@ TEST_F(Machines, ComparingAcrossClassesExitsSix) {
   const auto same = plumbline("compare latest~1 latest --db h.db");
   EXPECT_EQ(same.code, 0) << same.text;
   EXPECT_THAT(same.text, HasSubstr("2 cases in both,")) << "cuda:0 and cuda:1 of one model";
+}
+
+// Two sets of shards on two GPU models have one night id and one plan.
+class ShardsOfTwoGpus : public Machines {
+ protected:
+  // `device` without a name: the shard has no case on a GPU.
+  void add_shard(int number, const std::string& shard, const DeviceFacts& device) {
+    RunInfo run = run_info(number);
+    run.night_id = "n";
+    run.shard = shard;
+    run.versions_json = add_shard_info("{}", {"same partition", {"suite"}});
+    const auto store = open();
+    value_of(store->begin_run(run));
+    value_of(
+        store->add(run.run_id, device.model.empty() ? passing() : on_gpu(device, device.arch)));
+    value_of(store->finish_run(run.run_id, 0, true));
+    runs_.push_back(run);
+  }
+  std::vector<ShardSet> sets() const {
+    auto sets = value_of(group_shards(*open(), runs_));
+    std::ranges::sort(sets, {}, &ShardSet::run_ids);
+    return sets;
+  }
+  const std::string& id(std::size_t number) const { return runs_.at(number - 1).run_id; }
+  std::vector<RunInfo> runs_;
+};
+
+TEST_F(ShardsOfTwoGpus, CompleteSetsAreDividedByGpu) {
+  add_shard(1, "1/2", h100);
+  add_shard(2, "1/2", a100);
+  add_shard(3, "2/2", a100);
+  add_shard(4, "2/2", h100);
+  const auto found = sets();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_THAT(found[0].run_ids, ElementsAre(id(1), id(4)));
+  EXPECT_THAT(found[1].run_ids, ElementsAre(id(2), id(3)));
+}
+
+TEST_F(ShardsOfTwoGpus, MissingShardIsNotReplacedByOtherGpu) {
+  add_shard(1, "1/2", h100);
+  add_shard(2, "2/2", a100);
+  const auto found = sets();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_THAT(found[0].missing, ElementsAre("2/2"));
+  EXPECT_THAT(found[1].missing, ElementsAre("1/2"));
+}
+
+TEST_F(ShardsOfTwoGpus, ShardWithoutGpuCasesCompletesOneSet) {
+  add_shard(1, "1/2", h100);
+  add_shard(2, "1/2", a100);
+  add_shard(3, "2/2", {});
+  const auto found = sets();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].missing.size() + found[1].missing.size(), 1U);
+  add_shard(4, "2/2", {});
+  for (const ShardSet& set : sets()) EXPECT_THAT(set.missing, ElementsAre());
+}
+
+TEST_F(ShardsOfTwoGpus, RepeatedShardReplacesTheFirst) {
+  add_shard(1, "1/2", h100);
+  add_shard(2, "2/2", h100);
+  add_shard(3, "2/2", h100);
+  const auto found = sets();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].run_ids, ElementsAre(id(1), id(3)));
 }
 
 // A kernel is measured 20 times slower without its past. The times are stored ones, which other

@@ -60,6 +60,16 @@ Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInf
   });
 }
 
+Result<std::vector<std::string>> gpus_of_run(Store& store, const std::string& run_id) {
+  return rows_of(store,
+                 fmt::format("SELECT DISTINCT m.machine_arch || ' ' || m.model || ' ' || "
+                             "m.memory_bytes FROM outcome AS o JOIN machine_class AS m USING "
+                             "(machine_key) WHERE o.run_id = {} AND m.device_kind = 'cuda' AND "
+                             "m.model NOT LIKE 'unknown GPU beside %' ORDER BY 1",
+                             sql_literal(run_id)),
+                 [](const TextRow& row) { return text_at(row, 0); });
+}
+
 Result<std::vector<EventOfNight>> events_of_nights(Store& store,
                                                    const std::vector<std::string>& nights) {
   return rows_of(

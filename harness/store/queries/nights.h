@@ -25,6 +25,10 @@ struct NightVerdicts {
 Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInfo& newest,
                                                       int limit);
 
+// Returns names of the GPUs that the run's cases ran on, with architecture and memory, sorted. GPUs
+// without a name are left out.
+Result<std::vector<std::string>> gpus_of_run(Store& store, const std::string& run_id);
+
 struct EventOfNight {
   std::string night, kind, happened_at, who, detail;
 };
