@@ -59,6 +59,20 @@ struct Architecture {
 inline constexpr std::array<Architecture, @count@> architectures{{
 @rows@}};
 
+// How a tensor core adds: fraction bits that a step keeps, products of a step.
+struct TensorCoreSums {
+  int fraction_bits, products_16_bit, products_tf32;
+};
+inline constexpr TensorCoreSums unknown_tensor_core{24, 8, 8};
+
+// For example of 90. unknown_tensor_core if the table does not know its tensor cores.
+constexpr TensorCoreSums tensor_core_sums(int number) {
+  for (const Architecture& one : architectures)
+    if (one.number == number && one.fraction_bits > 0)
+      return {one.fraction_bits, one.products_16_bit, one.products_tf32};
+  return unknown_tensor_core;
+}
+
 // nullptr if the table lacks it. \"sm_90a\" and \"sm_90\" are one architecture.
 constexpr const Architecture* find_architecture(std::string_view name) {
   if (name.ends_with('a')) name.remove_suffix(1);

@@ -68,15 +68,13 @@ function(plumbline_known_cuda_archs RESULT)
   set(${RESULT} ${known} PARENT_SCOPE)
 endfunction()
 
-# plumbline_cuda_archs(TARGET arch …): sets the architectures of a target whose .cu files CMake
-# compiles. In a bundle they are PLUMBLINE_CUDA_ARCHS.
+# plumbline_cuda_archs(TARGET): compiles the .cu files of a target, which CMake compiles, for
+# PLUMBLINE_CUDA_ARCHS.
 function(plumbline_cuda_archs TARGET)
-  set(archs ${ARGN})
   if(PLUMBLINE_CUDA_BUNDLE)
-    set(archs ${PLUMBLINE_CUDA_ARCHS})
     target_compile_options(${TARGET} PRIVATE -Xfatbin=-compress-all)
   endif()
-  plumbline_known_cuda_archs(archs ${archs})
+  plumbline_known_cuda_archs(archs ${PLUMBLINE_CUDA_ARCHS})
   foreach(arch ${archs})
     target_compile_options(${TARGET} PRIVATE "SHELL:-gencode arch=compute_${arch},code=sm_${arch}")
   endforeach()

@@ -24,7 +24,7 @@ typedef enum plumbline_cudart_schedule {
 
 typedef struct plumbline_cudart_settings {
   uint32_t struct_size;
-  char arch[32];               // "sm_80", "sm_86", "sm_89", "sm_90" or "sm_100"
+  char arch[32];               // "sm_90": an emulated one of emulator/architectures.csv
   uint32_t schedule;           // plumbline_cudart_schedule
   uint32_t independent_lanes;  // 0: the lanes of a warp run in lockstep if they can
   uint64_t seed;               // for PLUMBLINE_CUDART_RANDOM

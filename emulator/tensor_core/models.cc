@@ -1,4 +1,4 @@
-// The instructions and parameters of the architectures, with the source of each.
+// Instructions of each architecture and how they add, with the evidence.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -18,8 +18,6 @@ Operands operands(MmaFormat format) {
 struct Row {
   Arch first, last;
   Operands operands;
-  int products_per_step, fraction_bits;
-  bool through_f16;
   std::string_view evidence;
 };
 
@@ -29,22 +27,30 @@ struct Row {
 // values. For those, all models follow an H200's results for a million random instructions of each
 // kind (ci/gpu.sh --only mma).
 constexpr std::array table{
-    Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit, 8, 24, false,
+    Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit,
         "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; MMA-Sim has k = 16 in two "
         "steps, low k first"},
-    Row{Arch::sm_80, Arch::sm_89, Operands::tf32, 4, 24, false,
+    Row{Arch::sm_80, Arch::sm_89, Operands::tf32,
         "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; MMA-Sim has k = 8 in two "
         "steps, low k first"},
-    Row{Arch::sm_89, Arch::sm_89, Operands::fp8, 16, 13, false,
-        "recordings of RTX 1000 Ada and L40S, both steps"},
-    Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, 16, 25, false,
-        "recordings of H100, H200 and B200"},
-    Row{Arch::sm_90, Arch::sm_100, Operands::tf32, 8, 25, false,
+    Row{Arch::sm_89, Arch::sm_89, Operands::fp8, "recordings of RTX 1000 Ada and L40S, both steps"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, "recordings of H100, H200 and B200"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::tf32,
         "recordings of H100, H200 and B200 with 4 products; MMA-Sim has 8 in one step"},
-    Row{Arch::sm_90, Arch::sm_100, Operands::fp8, 16, 25, true,
+    Row{Arch::sm_90, Arch::sm_100, Operands::fp8,
         "recordings of H100, H200 (fp16 results) and B200 (both); the instructions ptxas 13.0 "
         "emits"},
 };
+
+// The numbers are columns of architectures.csv. fp8 has no column: sm_89 alone has instructions of
+// its own, others compute fp8 as fp16.
+FusedSum sum_of(Arch arch, Operands operands) {
+  const Architecture& of = facts(arch);
+  if (operands == Operands::fp8 && arch == Arch::sm_89)
+    return {16, 13, Conversion::f32_toward_zero};
+  const int products = operands == Operands::tf32 ? of.products_tf32 : of.products_16_bit;
+  return {products, of.fraction_bits, Conversion::f32_toward_zero};
+}
 
 }  // namespace
 
@@ -69,17 +75,18 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
     return r.operands == operands(instruction.format) && r.first <= arch && arch <= r.last;
   });
   assert(row != table.end());
-  FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
+  FusedSum sum = sum_of(arch, row->operands);
   // min_exponent comes from the newest parameters of Khattak and Mikaitis. An H200 has the same
   // bound for bf16; fp8 inputs cannot reach it (tests/emulator, Fp8NeverReachesExponentFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
-    sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;
+    sum.min_exponent = sum.fraction_bits == 25 ? -21 : -20;
   } else {
-    if (row->fraction_bits == 13) sum.result = Conversion::f32_e8m13_toward_zero;
-    sum.min_exponent = row->fraction_bits == 25 ? -133 : -132;
+    if (sum.fraction_bits == 13) sum.result = Conversion::f32_e8m13_toward_zero;
+    sum.min_exponent = sum.fraction_bits == 25 ? -133 : -132;
   }
-  return {sum, row->through_f16, row->evidence};
+  const bool through_f16 = row->operands == Operands::fp8 && arch != Arch::sm_89;
+  return {sum, through_f16, row->evidence};
 }
 
 // From recordings of V100. min_exponent of fp16 results is Khattak and Mikaitis's; fp32 results

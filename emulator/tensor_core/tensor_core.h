@@ -33,9 +33,9 @@ bool supports(Arch, const MmaInstruction&);
 // How an architecture computes one output element.
 struct MmaModel {
   FusedSum sum;
-  // ptxas 13.0 compiles fp8 on sm_90 and sm_100 to two fp16 instructions with widened operands. The
-  // first adds the products with k mod 4 in {0, 1} to 0. The second adds the others, which gives h.
-  // D = C + h, rounded to nearest.
+  // For architectures after sm_89, ptxas 13.0 compiles an fp8 instruction to two fp16 instructions
+  // with widened operands. The first adds the products with k mod 4 in {0, 1} to 0. The second adds
+  // the others, which gives h. D = C + h, rounded to nearest.
   bool through_f16 = false;
   std::string_view evidence;
 };

@@ -64,7 +64,13 @@ std::vector<std::string> read_devices(const ConfigNode& group, Errors& errors) {
     check_device(*device, errors);
     devices.push_back(device->text);
   }
-  for (const ConfigNode* arch : TableReader(group, errors).texts("arch")) {
+  const auto archs = TableReader(group, errors).texts("arch");
+  if (archs.size() == 1 && archs[0]->text == "all") {
+    for (const std::string_view arch : emulated_archs())
+      devices.push_back(fmt::format("emulated:{}", arch));
+    return devices;
+  }
+  for (const ConfigNode* arch : archs) {
     check_word(*arch, "arch", emulated_archs(), errors);
     devices.push_back("emulated:" + arch->text);
   }

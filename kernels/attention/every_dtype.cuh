@@ -1,4 +1,6 @@
-// The instances of a kernel that is compiled for every dtype of a tensor.
+// The instances of the decode kernels and of prefill_simt. Each of these kernels is compiled for
+// - Q, K and V in fp32, fp16 or bf16, with head dimensions 64, 128 and 256,
+// - Q in fp16 or bf16 with K and V in fp8, with head dimensions 64 and 128.
 #pragma once
 
 #include "kernels/attention/elements.cuh"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/architectures.h"
+
 namespace plumbline::attention {
 namespace {
 
@@ -83,12 +85,12 @@ std::string refuse_size(const Grid& grid) {
   return "";
 }
 
-// Returns how the architecture's tensor core accumulates a step of products (hardware results:
-// tests/emulator/recordings.cc).
+// Returns how the architecture's tensor core accumulates a step of products.
 plumbline_accumulator tensor_core(std::uint32_t accumulator, std::uint32_t dtype, int arch) {
-  const bool hopper = arch >= 90;
-  const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
-  return {accumulator, accumulator == PLUMBLINE_F32 ? 1U : 0U, hopper ? 25U : 24U, products};
+  const TensorCoreSums sums = tensor_core_sums(arch);
+  const int products = dtype == PLUMBLINE_F32 ? sums.products_tf32 : sums.products_16_bit;
+  return {accumulator, accumulator == PLUMBLINE_F32 ? 1U : 0U,
+          static_cast<std::uint32_t>(sums.fraction_bits), static_cast<std::uint32_t>(products)};
 }
 
 std::uint32_t accumulator_of(const Kernel& kernel, const Options& options) {

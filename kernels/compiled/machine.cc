@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "emulator/architectures.h"
 #include "kernels/compiled/cuda.h"
 
 namespace plumbline::compiled {
@@ -77,11 +78,11 @@ void DeviceArray::copy(const plumbline_tensors& tensors, const std::vector<std::
   cudaStreamSynchronize(stream);
 }
 
-// From the hardware results in tests/emulator/recordings.cc.
 plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch) {
-  const bool hopper = arch >= 90;
-  const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
-  return {PLUMBLINE_F32, 1, hopper ? 25U : 24U, products};
+  const TensorCoreSums sums = tensor_core_sums(arch);
+  const int products = dtype == PLUMBLINE_F32 ? sums.products_tf32 : sums.products_16_bit;
+  return {PLUMBLINE_F32, 1, static_cast<std::uint32_t>(sums.fraction_bits),
+          static_cast<std::uint32_t>(products)};
 }
 
 }  // namespace plumbline::compiled

@@ -1,6 +1,6 @@
 // State that outlives a call, as real kernels wrongly keep it in stale plans or buffers. Used by
-// the mutants of class `stale`; in class `race` the call counter replaces time. Not safe for
-// concurrent calls; plumbline's workers run one at a time.
+// the mutants of class `stale`. Those of class `race` use is_odd_call() in place of real timing.
+// Not safe for concurrent calls; plumbline's workers run one at a time.
 #pragma once
 
 #include "kernels/cpu/sequences.h"

@@ -6,9 +6,9 @@
         kernel[grid](x, y, out, n, BLOCK=128)        # tensors in host memory
 
 Triton compiles for sm_80, whatever the architecture. Its PTX is translated to C++, compiled by
-this machine's C++ compiler, and run with the tensor cores of the given architecture. So sm_86,
-sm_89, sm_90 and sm_100 mean sm_80's instructions with the tensor-core arithmetic, number of
-multiprocessors and shared memory of that architecture. wgmma, tcgen05 and TMA are not emulated.
+this machine's C++ compiler, and run with the tensor cores of the given architecture. So "sm_90"
+means sm_80's instructions with the tensor-core arithmetic, number of multiprocessors and shared
+memory of sm_90. wgmma, tcgen05 and TMA are not emulated.
 Triton's copy of NVIDIA's assembler is not run.
 
 The emulator raises EmulationError, with the line of the kernel's source, for an access outside
@@ -83,7 +83,7 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
             lanes: str = "lockstep", bounds: bool = True) -> Emulation:
     """Makes Triton launch kernels on an emulated `arch` from now on.
 
-    arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (L40S), "sm_90" (H100) or "sm_100" (B200).
+    arch: "sm_80" (A100), "sm_90" (H100) or another emulated architecture (docs/emulator.md).
     schedule: which of a block's runnable threads continues: "in_order", "reversed" or "random",
         drawn from `seed`. A correct kernel gives the same bits under each.
     lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that

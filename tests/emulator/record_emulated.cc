@@ -2,6 +2,7 @@
 // recording; the result is not evidence.
 #include <stdexcept>
 
+#include "emulator/architectures.h"
 #include "tests/emulator/record.h"
 
 int main(int argc, char** argv) {
@@ -9,9 +10,8 @@ int main(int argc, char** argv) {
   return testing::record_main(argc, argv, [](const std::string& name) {
     const auto arch = emulator::parse_arch(name.empty() ? "sm_90" : name);
     if (!arch)
-      throw std::runtime_error("--arch " + name +
-                               ": expected sm_80, sm_86, sm_89, "
-                               "sm_90 or sm_100");
+      throw std::runtime_error("--arch " + name + ": expected one of " +
+                               std::string(emulator::names_of_emulated));
     return testing::emulator_of(*arch);
   });
 }

@@ -50,7 +50,7 @@ void flip_a_bit(std::string& text) {
 }
 
 TEST_F(Record, ReplaysWithoutMismatchOnEveryArchitecture) {
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90, Arch::sm_100}) {
+  for (const Arch arch : emulator::all_archs) {
     const std::string name(emulator::name(arch));
     std::filesystem::remove_all(folder());
     const auto recorded = run("--arch " + name + " --out data/tensor-core-recordings");

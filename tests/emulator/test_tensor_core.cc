@@ -15,9 +15,6 @@ using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
-constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90,
-                                   Arch::sm_100};
-
 struct Configuration {
   Arch arch;
   MmaInstruction instruction;
@@ -25,7 +22,7 @@ struct Configuration {
 
 std::vector<Configuration> configurations() {
   std::vector<Configuration> all;
-  for (const Arch arch : architectures) {
+  for (const Arch arch : emulator::all_archs) {
     for (const MmaFormat format :
          {MmaFormat::f16, MmaFormat::bf16, MmaFormat::tf32, MmaFormat::e4m3, MmaFormat::e5m2}) {
       for (const MmaAccumulator accumulator : {MmaAccumulator::f32, MmaAccumulator::f16}) {
@@ -40,7 +37,7 @@ std::vector<Configuration> configurations() {
 }
 
 class EveryArchitecture : public ::testing::TestWithParam<Arch> {};
-INSTANTIATE_TEST_SUITE_P(TensorCore, EveryArchitecture, ::testing::ValuesIn(architectures),
+INSTANTIATE_TEST_SUITE_P(TensorCore, EveryArchitecture, ::testing::ValuesIn(emulator::all_archs),
                          [](const auto& arch) { return std::string(emulator::name(arch.param)); });
 
 // Every fourth time, c has operands of another kind; every eighth time, also B.
@@ -148,7 +145,8 @@ TEST_P(EveryArchitecture, LargestSumsMatchExact) {
 }
 
 TEST(TensorCore, NamesArchitectures) {
-  for (const Arch arch : architectures) EXPECT_EQ(emulator::parse_arch(emulator::name(arch)), arch);
+  for (const Arch arch : emulator::all_archs)
+    EXPECT_EQ(emulator::parse_arch(emulator::name(arch)), arch);
   EXPECT_EQ(emulator::name(Arch::sm_100), "sm_100");
   EXPECT_EQ(emulator::parse_arch("sm_75"), std::nullopt);
   EXPECT_EQ(emulator::parse_arch("sm_9"), std::nullopt);
@@ -335,7 +333,7 @@ TEST(TensorCore, Sm80RoundsFp16BetweenSteps) {
 
 TEST(TensorCore, TwoProbesIdentifyArchitecture) {
   const Corner wide = fingerprint(true), narrow = fingerprint(false);
-  for (const Arch arch : architectures) {
+  for (const Arch arch : emulator::all_archs) {
     EXPECT_EQ(run(wide, arch, emulator::mma_sync), arch >= Arch::sm_90 ? 0x3f800004u : 0x3f800000u)
         << emulator::name(arch);
     EXPECT_EQ(run(narrow, arch, emulator::mma_sync), 0x3f800008u) << emulator::name(arch);

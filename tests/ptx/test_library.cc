@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/architectures.h"
 #include "emulator/ptx/c/plumbline_ptx.h"
 
 namespace {
@@ -180,7 +181,8 @@ TEST_F(PtxLibrary, ErrorsFitTheBuffer) {
   ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
   Data data;
   EXPECT_EQ(launch(loaded.kernel, data, nullptr, "sm_75"),
-            "no architecture sm_75\n  remedy: name one of sm_80, sm_86, sm_89, sm_90 and sm_100");
+            "no architecture sm_75\n  remedy: name one of " +
+                std::string(plumbline::emulator::names_of_emulated));
   std::array<char, 8> small{};
   EXPECT_EQ(plumbline_ptx_load(text.data(), text.size(), "other", "scale.ptx", 0, small.data(),
                                small.size()),

@@ -93,7 +93,7 @@ TEST(PtxOwnKernel, NvccAndGccGiveSameBits) {
   const emulator::Dim3 grid{(rows + 63) / 64, heads, 1};
   const emulator::Dim3 block{static_cast<unsigned>(instance->threads)};
   const auto shared = static_cast<std::size_t>(instance->shared_bytes);
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90, Arch::sm_100}) {
+  for (const Arch arch : emulator::all_archs) {
     Tensors by_host = random_tensors();
     emulator::LaunchOptions options;
     options.arch = arch;

@@ -9,8 +9,9 @@ from triton_kernels import flash_attention  # noqa: E402
 
 import plumbline  # noqa: E402
 import plumbline.triton as emulated  # noqa: E402
+from plumbline import _ptx  # noqa: E402
 
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+ARCHITECTURES = tuple(_ptx.architectures())
 BATCH, HEADS, SEQ, DIM = 1, 2, 100, 64
 
 

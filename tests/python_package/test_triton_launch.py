@@ -5,9 +5,10 @@ import pytest
 triton = pytest.importorskip("triton", reason="no Triton (ci/setup.sh --python)")
 
 import triton_kernels as kernels  # noqa: E402
+from plumbline import _ptx  # noqa: E402
 from plumbline.triton import Array, emulate  # noqa: E402
 
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+ARCHITECTURES = tuple(_ptx.architectures())
 
 
 @pytest.fixture(name="random")

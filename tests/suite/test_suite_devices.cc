@@ -1,7 +1,9 @@
 // Devices, architectures and tensor-core modes of groups and diffs.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/problem/arch.h"
 #include "tests/suite/suite_files.h"
 
 namespace plumbline {
@@ -34,6 +36,22 @@ set = { heads = 1, seq = 8 }
                   AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_80")),
                   AllOf(StartsWith("emulated/b/fp16/"), HasSubstr("device=emulated:sm_100")),
                   AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_100"))));
+}
+
+TEST_F(SuiteDevicesTest, ArchAllIsEveryEmulatedArchitecture) {
+  const auto all = ids(R"(schema = 1
+name = "s"
+[[group]]
+name = "g"
+reason = "r"
+kernels = ["emulated/a"]
+arch = ["all"]
+product = { dtype = ["fp16"] }
+set = { heads = 1, seq = 8 }
+)");
+  ASSERT_EQ(all.size(), emulated_archs().size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_THAT(all[i], HasSubstr(fmt::format("device=emulated:{}", emulated_archs()[i])));
 }
 
 TEST_F(SuiteDevicesTest, TwoModesAreTwoCases) {
@@ -95,18 +113,17 @@ reason = "r"
 a = { kernel = "emulated/a", arch = "sm_80", device = "cpu" }
 b = { kernel = "emulated/a", arch = ["sm_90"], tensor_cores = "maybe" }
 )"),
-      ElementsAre(
-          StartsWith("suite.toml:8: arch and devices are both given | remove one; arch = "
-                     "[\"sm_90\"] is short for"),
-          AllOf(StartsWith("suite.toml:13: arch: \"sm_91\" is not one of sm_80, sm_86, sm_89, "
-                           "sm_90, sm_100"),
-                HasSubstr("sm_90?")),
-          StartsWith("suite.toml:14: tensor_cores: \"yes\" is not one of on, off, none"),
-          StartsWith("suite.toml:19: arch is not a list of texts"),
-          StartsWith("suite.toml:20: tensor_cores is not a list of texts"),
-          StartsWith("suite.toml:24: arch and device are both given"),
-          StartsWith("suite.toml:25: arch: \"\" is not one of"),
-          StartsWith("suite.toml:25: tensor_cores: \"maybe\" is not one of")));
+      ElementsAre(StartsWith("suite.toml:8: arch and devices are both given | remove one; arch = "
+                             "[\"sm_90\"] is short for"),
+                  AllOf(StartsWith(fmt::format("suite.toml:13: arch: \"sm_91\" is not one of {}",
+                                               fmt::join(emulated_archs(), ", "))),
+                        HasSubstr("sm_90?")),
+                  StartsWith("suite.toml:14: tensor_cores: \"yes\" is not one of on, off, none"),
+                  StartsWith("suite.toml:19: arch is not a list of texts"),
+                  StartsWith("suite.toml:20: tensor_cores is not a list of texts"),
+                  StartsWith("suite.toml:24: arch and device are both given"),
+                  StartsWith("suite.toml:25: arch: \"\" is not one of"),
+                  StartsWith("suite.toml:25: tensor_cores: \"maybe\" is not one of")));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ enum {
 enum { PLUMBLINE_PTX_LOCKSTEP = 0, PLUMBLINE_PTX_INDEPENDENT = 1 };
 
 typedef struct plumbline_ptx_launch_options {
-  const char* arch; /* whose tensor cores: "sm_80", "sm_86", "sm_89", "sm_90" or "sm_100" */
+  const char* arch; /* "sm_90": an emulated one of emulator/architectures.csv */
   uint32_t grid[3];
   uint32_t block[3]; /* at most 1024 threads */
   size_t dynamic_shared_bytes;
