@@ -37,7 +37,7 @@ tl::expected<void, std::string> compile_ahead(const Module&, std::string_view en
 tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptions&);
 
 // Returns the complete C++ source: translated/machine.h, numbers.h and thread.h as one text, then
-// the translation, whose line numbers are those of the PTX file `name`.
+// the translation, with #line directives that refer to the PTX file `name`.
 std::string full_source(const Translation&, std::string_view name);
 
 // Translates, compiles and loads one entry of a module. `name` ("module.ptx") appears in messages.

@@ -29,7 +29,9 @@ bool conversion_is_alike(const Statement& s) {
 
 // Returns true if the statement computes the same bits in the processor's flush mode.
 bool is_alike(const Statement& s) {
-  // Instructions that move bits or that the emulator computes with integers.
+  // `moves` and `flushing` name only opcodes of floating-point instructions. A missing name is
+  // safe: the kernel then flushes in software, which is slower.
+  // `moves`: instructions that move bits or that the emulator computes with integers.
   static constexpr std::array<std::string_view, 14> moves{
       "mov", "ld",  "ldu", "st",  "selp", "slct",     "neg",
       "abs", "mma", "sin", "cos", "tanh", "copysign", "testp"};

@@ -170,8 +170,12 @@ std::string values_text(const SupportTable::Condition& condition) {
 SuggestedSupport suggest_support(const std::vector<TriedProblem>& asked) {
   const std::vector<std::string> fields = all_fields();
   std::map<std::string, KernelRefusals> kernels;
-  for (const TriedProblem& problem : asked)
-    kernels.try_emplace(problem.kernel, fields).first->second.add(problem);
+  // A run stores its outcomes in the order in which workers finish.
+  std::vector<const TriedProblem*> by_case;
+  for (const TriedProblem& problem : asked) by_case.push_back(&problem);
+  std::ranges::stable_sort(by_case, {}, &TriedProblem::case_id);
+  for (const TriedProblem* problem : by_case)
+    kernels.try_emplace(problem->kernel, fields).first->second.add(*problem);
   SuggestedSupport suggested;
   for (const auto& [kernel, of_kernel] : kernels) of_kernel.list(suggested);
   return suggested;

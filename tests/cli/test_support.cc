@@ -69,7 +69,7 @@ TEST_F(Support, SuggestedEntriesResolveMismatches) {
   };
   expect_entry(0, "cpu/flash", R"({"dtype": {"any": ["fp32"]}})");
   expect_entry(1, "cpu/flash_unpad", R"({"dtype": {"any": ["fp32"]}})");
-  expect_entry(2, "cpu/flash_unpad", R"({"layout": {"any": ["ragged", "paged_nhd"]}})");
+  expect_entry(2, "cpu/flash_unpad", R"({"layout": {"any": ["paged_nhd", "ragged"]}})");
   EXPECT_EQ(answer["entries"][0]["reason"],
             "FlashAttention only supports fp16 and bf16 (got fp32)");
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -32,9 +31,7 @@ struct Failure {
 
 void tell(std::string_view text, char* error, std::size_t error_bytes) {
   if (error == nullptr || error_bytes == 0) return;
-  const std::size_t length = std::min(text.size(), error_bytes - 1);
-  std::memcpy(error, text.data(), length);
-  error[length] = '\0';
+  *std::ranges::copy(text.substr(0, error_bytes - 1), error).out = '\0';
 }
 
 // Returns the result of `body`. If it throws, stores the exception's text and returns `failed`.
