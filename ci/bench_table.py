@@ -20,24 +20,25 @@ NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 # benchmark to divide by (same field) or None, and the limit; None: no limit.
 DGEMM = "two_dgemms/4096"
 ROWS = [
-    ("one of 10,000 small cases of `plumbline run -j2`: called three times, judged, stored", "ms",
-     "small_cases", "ms_per_case", None, 1),
+    ("one of 10,000 small cases of `plumbline run -j2`", "ms", "small_cases", "ms_per_case", None,
+     1),
     ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None,
      None),
-    ("20,000 outcomes stored as a run stores them", "s", "store_outcomes/20000/1", "real_time",
-     None, 1),
+    ("20,000 outcomes stored, a commit every 20 ms as in a run", "s", "store_outcomes/20000/1",
+     "real_time", None, 1),
     ("the same, processor time of all threads", "s", "store_outcomes/20000/1", "cpu_time", None,
      None),
-    ("20,000 outcomes stored in batches", "s", "store_outcomes/20000/0", "real_time", None, 1),
-    ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "",
+    ("20,000 outcomes stored, a commit every 1,000 outcomes", "s", "store_outcomes/20000/0",
+     "real_time", None, 1),
+    ("time of the reference / time of two dgemms, 8 heads, 4096 x 4096, head_dim 128, bf16", "",
      "reference/4096/0", "cpu_time", DGEMM, 3),
-    ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
+    ("the same with the scores of suite statistics", "", "reference/4096/1", "cpu_time", DGEMM, 4),
     # The limit is half the ratio at commit 23c7e87, at which the kernel took 112 ms. When the limit
     # was set, the kernel took 39.5 ms, 9.4 times cpu/flash.
     ("emulated `prefill_mma` over `cpu/flash`, processor time", "", "forward/emulated_prefill_mma",
      "cpu_time", "forward/cpu_flash", 13),
-    ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly",
-     "peak_GiB", None, 4),
+    ("a night of `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly", "peak_GiB", None,
+     4),
 ]
 
 

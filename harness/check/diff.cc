@@ -79,7 +79,7 @@ class Elements {
     for (std::size_t j = 0; j < columns; ++j) {
       const DiffElement e = element(ra, rb, j);
       const double difference = std::abs(e.a - e.b);
-      // 0 unless a side's spec rounds the pre-scaled Q or the inputs
+      // a's fp64 result minus b's: 0 unless a spec rounds the pre-scaled Q or the inputs
       const double declared = e.expected - reference_b.o[rb * columns + j];
       const double sigmas = std::abs(e.a - e.b - declared) / e.sigma;
       if (exceeds(difference, largest_abs_)) largest_abs_ = difference, report.largest_abs = e;
@@ -128,9 +128,9 @@ std::string rounding_sentence(const DiffReport& report) {
   const DiffElement& e = report.largest_abs;
   const Rounding main = largest_share(e);
   std::string text = fmt::format(
-      "{}: there a lies {:.2g} and b {:.2g} legal standard deviations from fp64 (largest term: {}, "
-      "{:.0f} % of sigma^2); a and b differ nowhere "
-      "by more than {:.3g} standard deviations of the difference; {:.3g} are legal",
+      "{}: at this element \"a\" is {:.2g} and \"b\" {:.2g} standard deviations from fp64 (largest "
+      "term: {}, {:.0f} % of sigma^2); they differ nowhere by more than {:.3g} standard deviations "
+      "of the difference (limit {:.3g})",
       in_ulps(e, report.a.out_dtype), std::abs(e.a - e.expected) / e.sigma_a,
       std::abs(e.b - e.expected) / e.sigma_b, name(main),
       100 * e.share[static_cast<std::size_t>(main)], report.outcome.max_sigma, report.limit);
@@ -163,7 +163,7 @@ std::string fault_of(const DiffSide& side) {
 }
 
 std::string keeps_limits(const DiffSide& side) {
-  return fmt::format("keeps its limits against fp64 ({:.0f} % of {})",
+  return fmt::format("keeps its limits against fp64 ({:.0f} % of the limit of {})",
                      side.judgement.percent_of_limit, side.judgement.nearest_statistic);
 }
 
@@ -188,9 +188,8 @@ std::string undecided_sentence(const DiffReport& report) {
   const DiffElement& e = report.largest_sigma;
   return fmt::format(
       "both keep their limits against fp64, but their values {:.6g} and {:.6g} differ by {:.3g} "
-      "standard deviations of the difference; {:.3g} "
-      "are legal. Their errors have opposite signs there ({:.2g} and {:.2g} sigma); run `plumbline "
-      "check` on both",
+      "standard deviations of the difference (limit {:.3g}). Their errors have opposite signs "
+      "there ({:.2g} and {:.2g} sigma); run `plumbline check` on both",
       e.a, e.b, report.outcome.max_sigma, report.limit, (e.a - e.expected) / e.sigma_a,
       (e.b - e.expected) / e.sigma_b);
 }

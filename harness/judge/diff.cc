@@ -24,7 +24,7 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
     builder.note(diff.max_abs == 0
                      ? "the two are equal in every element"
                      : fmt::format("rounding: the declared roundings explain the difference: at "
-                                   "most {:.3g} of its standard deviations, {:.3g} are legal; {}",
+                                   "most {:.3g} of its standard deviations (limit {:.3g}); {}",
                                    diff.max_sigma, limit, largest_relative(diff)));
   } else {
     builder.find(

@@ -18,7 +18,7 @@ std::string where(const InvarianceOutcome& outcome) {
 std::string size(const InvarianceOutcome& outcome) {
   if (!std::isfinite(outcome.value_a) || !std::isfinite(outcome.value_b))
     return "no rounding explains it";
-  return fmt::format("{:.4g} standard deviations, {:.3g} are legal; {:.4g} ulp", outcome.sigmas,
+  return fmt::format("{:.4g} standard deviations (limit {:.3g}); {:.4g} ulp", outcome.sigmas,
                      outcome.limit, outcome.ulps);
 }
 

@@ -1,4 +1,4 @@
-// Names elements in sentences.
+// Describes an element's position in words, for messages.
 #include "harness/outcome/error_statistics.h"
 
 #include <fmt/format.h>

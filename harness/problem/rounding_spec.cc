@@ -39,7 +39,8 @@ bool is_power_of_two(double value) {
   return value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5;
 }
 
-// Compares each field by its kind, and describes how the declared spec is looser.
+// Compares two specs field by field; compare() has overloads for the kinds of fields. `findings`
+// has one sentence for each field in which the declared spec is looser or has another meaning.
 class Comparison {
  public:
   Comparison(const RoundingSpec& declared, const RoundingSpec& pinned)
@@ -50,7 +51,8 @@ class Comparison {
   void compare(std::string_view field, spec_kind::Format, DType declared, DType pinned) {
     if (coarser(declared, pinned)) note_coarser(field, declared, pinned);
   }
-  // Compares relative errors only; the comparison of p_prescale includes the error near zero.
+  // Compares only relative errors. The error near zero also depends on p_prescale, so compare() of
+  // p_prescale (PowerOfTwo) checks it.
   void compare(std::string_view field, spec_kind::FormatOfP, DType declared, DType pinned) {
     if (!(roundoff(declared) <= roundoff(pinned))) note_coarser(field, declared, pinned);
   }
@@ -113,8 +115,8 @@ class Comparison {
     if (declared.toward_zero && !pinned.toward_zero) {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
-    // Rounding to nearest with the 24 bits of fp32 is never worse than truncation to any number of
-    // bits, which also truncates its result to fp32.
+    // Sums that truncate also truncate their result to fp32, however many bits their steps keep.
+    // Rounding to nearest with 24 bits, as in fp32 FMA, is never worse, so 24 bits suffice for it.
     const int bits_needed = declared.toward_zero
                                 ? pinned.fraction_bits
                                 : std::min(pinned.fraction_bits, fma_accumulator.fraction_bits);

@@ -83,9 +83,11 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 // For a merge: weights and sums in fp32, an LSE with the base of the given ones.
 RoundingSpec strict_spec(const Problem& problem);
 
-// Returns the fields in which `declared` permits more error than `pinned` or has another meaning
-// (lse_base, lse_includes_sink), one sentence each ("p_dtype: e4m3 is coarser than bf16"). Empty if
-// none. `declared` may contain anything: NaN and unknown dtypes are looser.
+// Compares the spec that a kernel declares with the spec that its contract pins, or any two specs.
+// Returns one sentence for each field in which `declared` permits more error than `pinned`
+// ("p_dtype: e4m3 is coarser than bf16") or has another meaning (lse_base, lse_includes_sink,
+// p_normalized, q_prescaled_without_log2e). Returns no sentence if there is no such field.
+// `declared` may contain anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
 // Returns one line with only the fields that differ from the strict spec of `problem`

@@ -16,7 +16,7 @@ struct Format {};                // a dtype of something that is always rounded
 struct FormatOfP : Format {};    // … that is compared together with p_prescale
 struct FormatOfOut : Format {};  // … that the problem states, so that no contract pins it
 struct Step {};                  // the dtype of a rounding; none = not made
-struct StepOfInputs : Step {};   // … of Q, K and V
+struct StepOfInputs : Step {};   // … of Q, K and V, although the field is kv_dequantized_to
 struct PowerOfTwo {};            // double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// The limit of (B1^2 - B0^2) / 2 plus the other bounded parts, relative to the least lse_sigma^2.
-// So lse_sigma is at most 5 % off (evidence/bounded-scales.md).
+// bound() keeps its bounds if half the range of bias^2 plus `variance` and `excess` is at most this
+// share of the least lse_sigma^2. lse_sigma is then at most 5 % off (evidence/bounded-scales.md).
 constexpr double negligible_lse_share = 5e-2;
 
 // LogitSizes of a key as separate numbers, because g++ 12 does not vectorise a struct.
@@ -24,7 +24,7 @@ struct PlainSizes {
   float slope(std::int64_t) const { return 1; }
   float magnitude(std::int64_t k) const { return x(k); }
 };
-// The logits of a merge come from memory, so only their distance from the maximum is computed.
+// A merge loads its logits s and computes only s - m. The error grows with |s| and |s - m|.
 struct SizesOfParts {
   const double* s;
   double m;
@@ -40,8 +40,8 @@ struct ShapedSizes {
   float magnitude(std::int64_t k) const { return shaped_sizes(block, first + k).magnitude; }
 };
 
-// ExactErrors returns the norm of a key's products, LogitError::norm(), and its beta. LargestErrors
-// returns their largest possible values and a typical beta.
+// ExactErrors returns LogitError's norm() and beta() of a key, from its n2_k. LargestErrors returns
+// upper bounds of both and a typical beta, from norms of q and k.
 struct ExactErrors {
   LogitError error;
   const float* products;
@@ -63,7 +63,7 @@ struct LargestErrors {
   }
 };
 
-// Computes in one pass over the row's keys everything that needs neither V nor cells.
+// Computes p, p^2, exact sd_k and all of LogitSums but `excess`, in one pass over the row's keys.
 template <class SizesAt, class ErrorsAt>
 LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, const double* p,
                    float* p32, float* p_squared, float* sd) {
@@ -114,7 +114,7 @@ void LogitErrors::find_products() {
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(),
               stride);
   for (std::int64_t r = 0; r < block_->rows; ++r) {
-    // A hidden key's product must not reach the error of its logit.
+    // Sums also run over hidden keys: P is 0 there, but a product may be Inf or NaN.
     float* products = qk_squared_.data() + r * block_->stride;
     block_->for_hidden(r, [=](std::int64_t k) { products[k] = 0; });
   }
@@ -144,7 +144,7 @@ void LogitErrors::finish(std::vector<TiedKeys>& tied) {
   }
 }
 
-// Computes sd_k and the row's sums from n2_k, and bounds the excess.
+// Computes sd_k and the row's sums from n2_k, and bounds `excess`, the variance that ties add.
 void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   if (!has_products_) find_products();
   const std::int64_t first = row * block_->stride;
@@ -160,9 +160,9 @@ void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   bound_excess(row, tied);
 }
 
-// Computes, without the products, upper bounds of sd_k and its sums, and the mean bias that the
-// norms of q and k suggest. Keeps them only if lse_sigma hardly varies over all products with these
-// norms.
+// Bounds sd_k and its sums, and estimates `bias`, from the norms of q and k instead of n2_k. Keeps
+// the results (are_bounds) if lse_sigma is nearly the same for every n2_k that these norms allow.
+// Otherwise finish() computes n2_k.
 void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   const HeadData& head = *block_->head;
   const std::int64_t first = row * block_->stride;
@@ -184,7 +184,7 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
                       negligible_lse_share * sure;
 }
 
-// Gathers P of the tied keys, also for p_rounding(), and bounds the excess by the largest sd.
+// Sets the tied keys' weights to p_k, also for p_rounding(). Bounds `excess` by the largest sd_k.
 void LogitErrors::bound_excess(std::int64_t row, TiedKeys& tied) {
   tied.weigh(1, [of_row = p_of(row)](std::int64_t k) { return of_row[k]; });
   LogitSums& of_row = sums.data()[row];

@@ -55,9 +55,8 @@ std::string relative_text(const DiffReport& report) {
 std::string sigma_text(const DiffReport& report) {
   const DiffElement& sigma = report.largest_sigma;
   return fmt::format(
-      "{} of the difference's standard deviations at {}, {:.3g} are legal: {}, sigma of a {}, of b "
-      "{}",
-      number(report.outcome.max_sigma), at(sigma.element), report.limit, values(sigma),
+      "{} of the difference's standard deviations (limit {:.3g}) at {}: {}, sigma of a {}, of b {}",
+      number(report.outcome.max_sigma), report.limit, at(sigma.element), values(sigma),
       number(sigma.sigma_a), number(sigma.sigma_b));
 }
 

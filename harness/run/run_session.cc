@@ -251,8 +251,7 @@ void RunSession::take(InvarianceOutcome outcome) {
   invariances_.push_back(std::move(stored));
 }
 
-// A regression must repeat in two fresh processes. If neither shows it, the first measurement was
-// noise. If they disagree, the case is ambiguous. Any other failure in both replaces the outcome.
+// Measures each regression of an error again in two fresh processes (confirmation.h).
 void RunSession::confirm_regressions(const Plan& plan) {
   const auto planned = by_name(plan);
   for (auto& stored : outcomes_) {

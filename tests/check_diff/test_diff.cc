@@ -47,7 +47,7 @@ TEST_F(Diff, OneUlpIsExplainedAndNamed) {
   const DiffReport report = diff();
   EXPECT_EQ(report.answer, Answer::rounding);
   EXPECT_THAT(report.sentence, AllOf(HasSubstr("1 fp16 ulp of "), HasSubstr(" % of sigma^2)"),
-                                     HasSubstr("6.5 are legal")));
+                                     HasSubstr("(limit 6.5)")));
   EXPECT_EQ(report.largest_abs.element, (ElementId{row().sample, row().head, row().row, 3}));
   EXPECT_EQ(report.largest_abs.a, value);
   EXPECT_EQ(report.largest_abs.b, value + unit);

@@ -53,8 +53,9 @@ class Pages(unittest.TestCase):
         caught, planted, flagged = r"^(\d+)", r"/(\d+)", r"\((\d+)\)"
         self.assertEqual(total("plumbline", flagged), 0)
         self.assertIn(
-            f"It catches {total('plumbline', caught)} of {total('plumbline', planted)} in fp16, "
-            "bf16 and fp32 and flags no correct kernel; `allclose` at 1e-3 catches "
+            "Counted per dtype (fp16, bf16, fp32), it catches "
+            f"{total('plumbline', caught)} of {total('plumbline', planted)} and flags no correct "
+            "kernel; `allclose` at 1e-3 catches "
             f"{total('allclose 1e-3', caught)} and flags {total('allclose 1e-3', flagged)}", readme)
         same, foreign = (int(re.search(pattern, text("docs", "gpu.md"))[1]) for pattern in (
             r"(\d+) of \1 cases of cases/pr.toml", r"(\d+) of \1 cases of FlashAttention-2"))

@@ -32,9 +32,10 @@ void description(const nlohmann::json& json) {
   if (!description_fault(wire).empty()) return;
   const Description read = to_description(wire);
   const auto back = parse_spec_text(spec_text(read.spec));
-  require(back.has_value() && *back == read.spec, "a spec that is believed has a text");
+  require(back.has_value() && *back == read.spec,
+          "the text of a valid spec reads back as the same spec");
   require(!name(read.padding_policy).empty() && !name(read.promises.batch).empty(),
-          "words that are believed have a name");
+          "the padding policy and batch promise of a valid description have names");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace plumbline::testing {
 namespace {
 
-// FlashInfer issue 703: times of its kernels on an unnamed GPU.
+// FlashInfer issue 703 (story S4): times of FlashInfer's kernels on an unnamed GPU.
 constexpr double story_on_ms = 1.276, story_off_ms = 1.595;
 
 const MeasuredKernel* find(const SpeedReport& report, const std::string& shape,
@@ -35,7 +35,7 @@ std::string rate_text(double rate, const std::string& limit) {
                          : fmt::format("{:.1f} TFLOP/s", rate / 1e12);
 }
 
-// KB are 1000 bytes, as in the story.
+// A KB is 1000 bytes, as in FlashInfer issue 703.
 std::string resources(const plumbline_description& d) {
   return fmt::format("{} | {:.2f} | {}", d.registers_per_thread,
                      static_cast<double>(d.shared_memory_bytes) / 1e3, d.stack_bytes_per_thread);
@@ -45,7 +45,7 @@ std::string row(const SpeedReport& report, const MeasuredKernel& k) {
   const std::string label = k.kernel + (k.options.empty() ? "" : " " + k.options);
   if (!k.error.empty()) {
     return fmt::format("| {} | {} | {} | {}: {} | | | | | |\n", k.shape, label, k.dtype,
-                       k.unsupported ? "not taken" : "FAILED", k.error);
+                       k.unsupported ? "unsupported" : "FAILED", k.error);
   }
   const double share = share_of(report, k);
   return fmt::format("| {} | {} | {} | {:.4f} ({:.4f} to {:.4f}, {}) | {} | {} | {} |\n", k.shape,
@@ -117,13 +117,15 @@ std::string markdown(const SpeedReport& report) {
       "|---|---|---|---|---|---|---|---|---|\n";
   for (const MeasuredKernel& k : report.kernels) text += row(report, k);
   text += fmt::format(
-      "\nS4, time with tensor cores off : on (the story's kernels: {} : {} ms = {:.3f}):\n\n",
+      "\nStory S4 (docs/stories.md) is FlashInfer issue 703: decode with tensor cores off and on. "
+      "The issue reports the times {} : {} ms = {:.3f}, off : on. The times off : on of this "
+      "run:\n\n",
       story_off_ms, story_on_ms, story_off_ms / story_on_ms);
   text += ratio_line(report, "decode_mma", "decode_simt") +
           ratio_line(report, "prefill_mma", "decode_simt");
   text +=
-      "- the story's kernels take 182 registers and 69.63 KB of shared memory (on, a prefill "
-      "kernel), 66 and 9.22 KB (off)\n";
+      "\nThe issue's kernels take 182 registers per thread and 69.63 KB of shared memory (on, a "
+      "prefill kernel), 66 and 9.22 KB (off).\n";
   return text;
 }
 

@@ -73,7 +73,7 @@ TEST(SpeedReport, NamesFailures) {
               ElementsAre("copy: out of memory", "prefill prefill_mma : misaligned address",
                           "s4_decode decode_simt was not measured"));
   EXPECT_THAT(markdown(report), HasSubstr("FAILED: misaligned address"));
-  EXPECT_THAT(markdown(report), HasSubstr("not taken: needs more shared memory"));
+  EXPECT_THAT(markdown(report), HasSubstr("unsupported: needs more shared memory"));
   EXPECT_THAT(toml(report), HasSubstr("error = \"misaligned address\""));
   EXPECT_THAT(toml(report), Not(HasSubstr("nan")));
 }

@@ -40,7 +40,7 @@ TEST(JudgeDiff, ExplainedByRoundingPasses) {
   EXPECT_THAT(
       judgement.notes,
       ElementsAre("rounding: the declared roundings explain the difference: at most 3.25 of its "
-                  "standard deviations, 6.5 are legal; the largest "
+                  "standard deviations (limit 6.5); the largest "
                   "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
 

@@ -63,7 +63,7 @@ TEST(JudgeInvariance, ViolationNamesElementSizeAndProblem) {
   EXPECT_EQ(judgement.findings[0].text,
             "solo: the same bits are promised: the output at sample 1 head 2 row 3 column 4 is 0.5 "
             "in the case and 0.50390625 in \"sample "
-            "1 alone\": 1.25 standard deviations, 6.5 are legal; 1 ulp; 7 of 1000 elements have "
+            "1 alone\": 1.25 standard deviations (limit 6.5); 1 ulp; 7 of 1000 elements have "
             "other bits");
   InvarianceOutcome lse = outcome(Promise::rounding, 7, 9);
   lse.statistic = "lse";

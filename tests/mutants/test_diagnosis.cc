@@ -55,8 +55,9 @@ struct Stored {
   std::vector<std::byte> out, lse;
 };
 
-// Diagnoses by the strict spec, as in a run without a contract. `asked` is the problem given to the
-// kernel.
+// Calls the kernel with the problem `asked`, and diagnoses its output as an answer to `problem`. If
+// `asked` lacks a feature of `problem`, the kernel seems to omit the feature. The strict spec
+// judges, as in a run without a contract.
 Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
@@ -80,7 +81,8 @@ Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Prob
   const FailingOutput failing{&geometry, inputs,     outputs,
                               &spec,     &reference, &comparison,
                               limits,    &faults,    &diagnosis.location};
-  // causes() has no time limit here; that of a run must not change the result.
+  // A run calls first_cause(), whose time limit would make the cause depend on the machine's speed.
+  // causes() has no time limit.
   if (const auto sentences = causes(failing); diagnosis.fails && !sentences.empty())
     diagnosis.cause = sentences.front();
   if (const auto rung = looser_rung(failing); diagnosis.fails && rung)
@@ -190,7 +192,8 @@ TEST(Diagnosis, NamesRoundingOrReadOfMutant) {
   }
 }
 
-// Bugs of other kinds get none of the causes that explain roundings and wrong places.
+// The first cause of other bugs must be none of the sentences below, which name roundings, wrong
+// pages, V of a neighbouring key, or a misplaced softcap.
 TEST(Diagnosis, OtherBugsAreNotMisnamed) {
   const Problem plain = prefill(DType::bf16), in_fp16 = prefill(DType::f16);
   const std::pair<const char*, Problem> others[] = {
@@ -208,7 +211,8 @@ TEST(Diagnosis, OtherBugsAreNotMisnamed) {
                                  "Q K^T is accumulated", "a wrong page", "V of the next key",
                                  "V of the previous key", "in the wrong place", "O is rounded"})
       EXPECT_THAT(diagnosis.cause, Not(HasSubstr(sentence))) << mutant;
-    // A kernel that rounds S may also err by half an ulp of the output.
+    // Truncation shifts the output by half an ulp on average. A rounding model that rounds S may
+    // also permit such an error, so looser_rung() may name that model.
     if (mutant != std::string_view("precision_output_truncated")) {
       EXPECT_EQ(diagnosis.looser_rung, "") << mutant;
     }

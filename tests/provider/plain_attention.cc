@@ -38,7 +38,7 @@ int32_t index_at(const plumbline_tensor& t, int64_t i) {
   return static_cast<const int32_t*>(t.data)[i];
 }
 
-// Returns the offset of element (sample, row of its valid rows, head, 0).
+// Locates rows: query() and key() return the offset of element 0. `row` counts valid rows.
 struct Locator {
   const plumbline_problem& p;
   const plumbline_tensors& t;

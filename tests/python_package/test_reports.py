@@ -43,7 +43,8 @@ def test_assert_attention_raises_the_text():
     report = plumbline.check(wrong, q, k, v, lse=lse, name="decode", **QUESTION)
     answer, judged = report.text.splitlines()[:2]
     assert answer.startswith("BUG: ") and judged.startswith("  decode: ")
-    # Broken into other lines, because pytest takes some columns.
+    # pytest prefixes the lines of an exception, so the long first line is broken at another column
+    # than in report.text. The test compares only the beginning of this line.
     assert judged in str(raised.value).splitlines()
     assert str(raised.value).startswith(answer[:40])
     assert "percent of the limit" in report.in_full() and "ladder" not in report.text

@@ -1,5 +1,5 @@
 // Output of nvcc 13.0.88's --resource-usage for compiled kernels, as test data for its reader.
-// Includes the header that ci/cmake/CompileCuda.cmake adds.
+// Each output starts with the two # lines that ci/cmake/CompileCuda.cmake adds.
 #pragma once
 
 namespace plumbline::recorded {

@@ -234,8 +234,9 @@ void add_compare(Command app, int& exit_code) {
   add_format(command, options.format, compare_formats);
   command.footer(
       "If a night or commit has several runs, the newest outcome of each case and the median of "
-      "its times count. A time is listed if it changed by more than noise: three standard "
-      "deviations between nights, or 10 % if these are not known yet.\n"
+      "its times count. A time is listed if it changed by more than noise: 3 sqrt(2) standard "
+      "deviations of the time between nights and at least 2 %, or 10 % if the standard deviation "
+      "is not known yet.\n"
       "Exit 1 if a case that did not fail before fails now; 5 if a case that was fine is now open "
       "or not judged, a run did not finish, or the later side measured a suite in full but lacks "
       "some of its cases; 6 if the sides share no case, or ran on different machine classes.\n"

@@ -97,7 +97,8 @@ void require_known_kernels(const DiffArguments& question,
 void KernelsOnSuites::add_options_to(Command command) {
   command.add_option(
       "--case", cases_.filter.match, "GLOB",
-      "Only problems that match this glob, on 'suite/group/problem'; repeat for more");
+      "Only problems that match this glob, on 'suite/group/problem id' or the problem id; repeat "
+      "for more");
   command.add_option("--tier", cases_.tier,
                      "Only problems of this tier and lower ones: smoke, pr, nightly, full");
   providers_.add_to(command);
