@@ -41,7 +41,7 @@ run_compiled() {
     -DPLUMBLINE_FLASH_ATTENTION_FILES="fwd_hdim64_bf16_causal;fwd_hdim64_bf16" \
     -DPLUMBLINE_FLASHINFER_INSTANCES=default &&
     cmake --build build/compiled --target programs test_flash_attention test_other_kernels \
-      plumbline_compiled_flash_attention plumbline_compiled_flashinfer plumbline_compiled_cutlass &&
+      kernels/compiled/all &&
     ctest --test-dir build/compiled --output-on-failure --parallel 2 --label-regex '^compiled$'
 }
 run_label() {
