@@ -15,8 +15,8 @@
 namespace plumbline {
 namespace {
 
-// Shared by all shards of one plan. Sets on two GPU models may share it, too: the plan only says
-// cuda:0.
+// Shared by all shards of one plan. Two GPU models with the same plan also share it, because the
+// plan names both cuda:0.
 struct ShardSetKey {
   std::string night_id, partition;
   int parts = 1;
@@ -32,15 +32,15 @@ bool is_primary_run(const RunInfo& run) {
 }
 
 struct Shard {
-  std::size_t age = 0;  // the newest run of the database has 0
-  const RunInfo* run = nullptr;
+  const RunInfo* run = nullptr;  // in the list of the database's runs, newest first
   int part = 1;
   bool is_wanted = false, finished = false;
   std::vector<std::string> gpus;  // empty if no case ran on a GPU
 };
 
-bool has_finished(const std::vector<Shard>& shards, int part) {
-  return std::ranges::any_of(
+// Returns the first finished run of a shard, or the end.
+auto find_finished(const std::vector<Shard>& shards, int part) {
+  return std::ranges::find_if(
       shards, [part](const Shard& shard) { return shard.finished && shard.part == part; });
 }
 
@@ -68,12 +68,10 @@ std::vector<std::vector<Shard>> divide_by_gpu(const std::vector<Shard>& shards) 
   for (const Shard& shard : shards) {
     if (!shard.gpus.empty()) continue;
     const auto lacks = std::ranges::find_if(
-        groups, [&](const std::vector<Shard>& group) { return !has_finished(group, shard.part); });
+        groups, [&](const auto& group) { return find_finished(group, shard.part) == group.end(); });
     (lacks == groups.end() ? groups.front() : *lacks).push_back(shard);
   }
-  for (std::vector<Shard>& group : groups) {
-    std::ranges::sort(group, {}, &Shard::age);
-  }
+  for (std::vector<Shard>& group : groups) std::ranges::sort(group, {}, &Shard::run);
   return groups;
 }
 
@@ -97,8 +95,7 @@ PlanKey plan_key(const std::vector<Shard>& group) {
 ShardSet set_of(const std::vector<Shard>& shards, int parts) {
   ShardSet set;
   for (int part = 1; part <= parts; ++part) {
-    const auto found = std::ranges::find_if(
-        shards, [part](const Shard& shard) { return shard.finished && shard.part == part; });
+    const auto found = find_finished(shards, part);
     if (found != shards.end()) {
       set.run_ids.push_back(found->run->run_id);
     } else {
@@ -142,9 +139,8 @@ Result<std::vector<ShardSet>> group_shards(Store& store, const std::vector<RunIn
     }
     auto gpus = gpus_of_run(store, run.run_id);
     if (!gpus) return tl::unexpected(gpus.error());
-    std::vector<Shard>& of_name = shards[shard_set_key(run)];
-    of_name.push_back(
-        {of_name.size(), &run, shard.part, is_wanted, stored->finished, std::move(*gpus)});
+    shards[shard_set_key(run)].push_back(
+        {&run, shard.part, is_wanted, stored->finished, std::move(*gpus)});
   }
   std::map<PlanKey, std::pair<std::string, const RunInfo*>> incomplete;
   for (const auto& [name, of_name] : shards) {

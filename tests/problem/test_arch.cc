@@ -37,7 +37,12 @@ TEST(Arch, UnlistedArchHasDefault) {
   EXPECT_EQ(tensor_core_accumulator_of("sm_90", DType::e4m3), fp8_accumulator);
 }
 
-// Other tests run on whatever is emulated.
+// The default of a kernel's table is the default of the judge.
+static_assert(unknown_tensor_core.fraction_bits == tensor_core_accumulator.fraction_bits);
+static_assert(unknown_tensor_core.products_16_bit == tensor_core_accumulator.products_per_step);
+static_assert(unknown_tensor_core.products_tf32 == tensor_core_accumulator.products_per_step);
+
+// Tests loop over the emulated architectures. This list shows if one is lost.
 TEST(Arch, EmulatedArchsAreInTable) {
   EXPECT_EQ(emulator::names_of_emulated, "sm_80, sm_86, sm_89, sm_90 and sm_100");
   for (const std::string_view arch : emulated_archs())
