@@ -78,6 +78,11 @@ tl::expected<Module::Loaded*, Failure> Module::read(emulator::Arch arch) {
   return loaded.get();
 }
 
+Module::~Module() {
+  for (const auto& [arch, loaded] : loaded_)
+    if (loaded) Device::instance().allocations().remove(loaded->memory.data());
+}
+
 Device& Device::instance() {
   // Never destroyed, because programs unregister their modules when the process ends.
   static auto* const device = new Device;

@@ -37,6 +37,9 @@ class Module {
  public:
   // `wrapper` is the argument of __cudaRegisterFatBinary and must outlive the module.
   explicit Module(const void* wrapper) : wrapper_(wrapper) {}
+  ~Module();  // its variables are allocations of the device no longer
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
 
   // The parsed PTX for an architecture, with its variables in memory.
   struct Loaded {
@@ -86,7 +89,7 @@ class Device {
   void set(const Settings&);
 
   Module* add_module(const void* wrapper);
-  void remove_module(Module*);  // with its functions and symbols
+  void remove_module(Module*);  // and its functions and symbols
   void add_function(const void* host, Module*, std::string_view name);
   void add_symbol(const void* host, Module*, std::string_view name, std::size_t bytes);
 

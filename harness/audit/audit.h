@@ -15,7 +15,7 @@ namespace plumbline {
 struct SuiteScore;
 struct Trial;
 
-// none: nothing was located; not_stated: the catalogue expects nothing
+// none: neither a location nor a fault was found; not_stated: the catalogue expects none
 enum class DiagnosisResult { right, wrong, none, not_stated };
 template <>
 inline constexpr std::array<std::string_view, 4> names_of<DiagnosisResult>{"right", "wrong", "none",
@@ -25,8 +25,10 @@ inline constexpr std::array<std::string_view, 4> names_of<DiagnosisResult>{"righ
 struct MutantResult {
   const Mutant* mutant = nullptr;
   std::string dtype;
-  int trials = 0;   // problems that the mutant ran
-  int changed = 0;  // … whose bits differ from the correct kernel's; 0: the mutant does not count
+  int trials = 0;  // problems that the mutant ran
+  // … whose bits differ from the correct kernel's or between calls, or that have no output. 0: the
+  // mutant does not count.
+  int changed = 0;
   int failures = 0;     // … that the judge fails
   int slipped = 0;      // … failed by the judge, but passed by allclose 1e-2
   bool caught = false;  // by a case, or by a statistic of the suite
@@ -76,16 +78,16 @@ struct AuditReport {
   std::vector<AuditRow> rows;
   std::vector<MutantResult> mutants;  // in catalogue order, then by dtype
   std::vector<LegalResult> legal;
-  // "name (dtype)": changed no bit although its modes list the dtype. The suite does not exercise
-  // it.
+  // "name (dtype)": changed no bit although the catalogue says that it acts in the dtype. The suite
+  // does not exercise it.
   std::vector<std::string> inert;
-  std::vector<std::string> mistrusted;  // claimed classes of which no mutant was caught
-  // Claimed classes that the chosen cases cannot test: no mutant of the class runs in their dtypes.
-  std::vector<std::string> not_run;
+  // Bug classes in the catalogue's `claims` of which no mutant was caught, and those that the cases
+  // cannot test, because no mutant of the class counts in their dtypes.
+  std::vector<std::string> mistrusted, not_run;
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are now caught
   // Kernels that only invariances can judge: "varies_solo (solo)".
   std::vector<std::string> breakers;
-  // Caught mutants, indexed by DiagnosisResult. A mutant counts once over all dtypes.
+  // Mutants that fail a case, indexed by DiagnosisResult. A mutant counts once over all dtypes.
   std::array<int, 4> diagnoses{};
 
   int unreviewed_survivors() const;

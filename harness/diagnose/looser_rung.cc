@@ -39,7 +39,7 @@ std::optional<double> likelihood_by(const FailingOutput& failing, const Rounding
   ErrorStatistics statistics = comparison.statistics;
   const ErrorStatistics& judged = failing.comparison->statistics;
   statistics.has_elsewhere = judged.has_elsewhere;
-  // `elsewhere` is in units of the judged spec's errors. Rescale it to those of this spec.
+  // `elsewhere` is in sigmas of the judged spec. Convert it to sigmas of this spec.
   statistics.elsewhere =
       judged.elsewhere * rms_of(failing.reference->sigma) / rms_of(reference.sigma);
   if (statistics.elements == 0 || !within_limits(statistics, limits)) return std::nullopt;

@@ -80,8 +80,9 @@ void for_arrays(R& reference, Visit visit) {
   visit(reference.temperature_variance);
 }
 
-// Returns a reference with arrays of the sizes that the request implies. A GPU library computes no
-// row output except the LSE. The CPU, which computes what the library cannot, computes all.
+// Returns a reference with arrays of the sizes that the request and the computing device imply. A
+// GPU library computes no row output except the LSE; the CPU computes all. If the library refuses
+// or fails, the CPU computes the whole reference.
 Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
                           const RowSelection& rows, const ReferenceOptions& options,
                           bool by_library) {

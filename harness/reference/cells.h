@@ -91,8 +91,9 @@ class CellBuilder {
 inline std::uint64_t normal_p_cell(double t, int dropped) {
   return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
-// Returns the cell of an unnormalised P value t = exp(s - m). All t below eta are one cell. If P is
-// subnormal, cells are steps of eta/4. Above, t is rounded to p_cell_bits significand bits.
+// Returns the cell of P: of t = exp(s - m), or of p if P is normalised. All values below eta_p,
+// half the smallest subnormal, round to 0 and are one cell. For subnormal P, cells are steps of
+// eta_p / 4. Above, P is rounded to p_cell_bits significand bits.
 inline std::uint64_t p_cell(double t, const Model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63;  // the sign bit, free because t >= 0
   if (t < model.eta_p) return subnormal;
@@ -105,8 +106,8 @@ inline std::uint64_t p_cell(double t, const Model& model) {
 inline double t_of_rounded(double s, double m, const Model& model) {
   return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
 }
-// Returns the cell of a logit that the kernel rounds to S's dtype. This function truncates it to
-// s_cell_bits, so that the edges of cells are rounding boundaries.
+// Returns the cell of a logit that the kernel rounds to S's dtype. Truncates it to s_cell_bits, so
+// that no cell crosses a rounding boundary of S.
 inline std::uint64_t s_cell(double s, const Model& model) {
   // + 0.0 puts both zeros into one cell
   return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);

@@ -45,7 +45,9 @@ struct Sums {
   double variance = 0;         // V1: variance of the score from the spec's roundings
   double stored = 0;           // sum (round(o) - o) g w
   double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
-  std::vector<double> shared;  // for each guessed maximum: sum of (error of p_k) y_k
+  // For each maximum m that the kernel may have subtracted: sum of (error of p_k) y_k, with y_k as
+  // in add_p_and_s().
+  std::vector<double> shared;
   Clusters rows, columns, elements;
 
   void add(const Sums& other) {
@@ -122,7 +124,7 @@ class ScaleSums {
     mean_s /= weight;
     double variance = 0;
     block.for_seen(r, [&](std::int64_t k) { variance += p[k] * square(s[k] - mean_s); });
-    // Leaves out flat rows: they share the errors of P, which add up in one direction.
+    // Leaves out nearly flat rows: all have the same errors of P, which add up over rows.
     if (!(std::sqrt(variance / weight) > 8 * reference_context_.model.u_p)) return;
     ++rows;
     add_lse(row, mean, weight);
@@ -145,8 +147,8 @@ class ScaleSums {
     lse.drift += std::abs(slope) / sigma;
   }
 
-  // Returns the mean of |s - s_sink| over the keys, times p_sink. A relative error that all logits
-  // share scales the output in proportion to this product.
+  // Returns the mean of |s - s_sink| over the keys, times p_sink. A relative error that the logits
+  // and the sink share changes the output by at most this factor times the error.
   double distance_from_sink(std::int64_t r, double weight) const {
     const RowBlock& block = worker_.block;
     const Sink* sink = block.sink(r);
@@ -250,7 +252,7 @@ class ScaleSums {
   double distance_ = 0;                            // distance_from_sink() of the current row
   std::array<std::vector<double>, 2> directions_;  // [D]
   std::vector<double> weights_;                    // g_j / sigma_j^2, [D]
-  std::vector<std::vector<double>> errors_;        // errors of p_k by guessed maximum
+  std::vector<std::vector<double>> errors_;        // errors of p_k by maximum, as Sums::shared
   std::array<std::vector<std::pair<double, double>>, 2> of_columns_;
 };
 
@@ -322,7 +324,7 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
     tests.rows += rows[i];
   }
   const Model& model = question.model;
-  // A kernel may multiply both Q and K by the rounded root of the scale.
+  // Covers a rounded softmax scale, also if its rounded root multiplies both Q and K.
   const double smallest = model.u_s > 0
                               ? model.u_s / 4
                               : std::max({model.u_p, unit_roundoff(model.out), 64 * u32}) / 16;

@@ -157,7 +157,8 @@ Lines command_lines(const std::string& label, const std::string& command, std::s
 
 struct LaidOut {
   std::string_view label;
-  std::vector<Lines> items;  // one paragraph, which may be cut, or several, which are removed whole
+  // One paragraph, which loses lines from its end, or a list, which loses paragraphs from its end.
+  std::vector<Lines> items;
   int weight = 0;
 
   std::size_t size() const {
@@ -188,7 +189,7 @@ int cost(const LaidOut& detail) {
   return detail.weight + (detail.size() < 2 ? of_the_whole : 0);
 }
 
-// Removes lines of the details, cheapest first, until `most` are left.
+// Removes lines of the details, cheapest first, until at most `most` are left.
 void fit(std::vector<LaidOut>& details, std::size_t most, std::size_t width) {
   const std::size_t indent = 2 + detail_label_width;
   const std::size_t room = width > indent ? width - indent : 0;

@@ -22,7 +22,7 @@ namespace plumbline::attention {
 
 // [rows, Columns] elements in shared memory, placed without bank conflicts between the rows of one
 // ldmatrix or the lanes of one fragment. Rows of 16-bit elements have their 16-byte chunks permuted
-// (chunk ^ row % 8); rows of fp32 are 16 bytes longer.
+// (chunk ^ row % 8), so Columns is a multiple of 64; rows of fp32 are 16 bytes longer.
 template <class Element, int Columns>
 struct SharedTile {
   static constexpr int per_chunk = 16 / static_cast<int>(sizeof(Element));  // elements in 16 bytes
@@ -126,8 +126,8 @@ struct Mma : Mma16<Element> {
   }
 };
 
-// For fp32 elements, rounded to tf32 when loaded. In a step of P V over 8 keys, slots t and t + 4
-// take keys 2t and 2t + 1, so P is already in the positions of S's accumulators.
+// For fp32 elements; operands are rounded to tf32. In P V, k-indices t and t + 4 stand for keys 2t
+// and 2t + 1, so the registers of S's accumulators are those of A, without shuffles.
 template <>
 struct Mma<Float, float> {
   static constexpr int depth = 8;
@@ -188,7 +188,8 @@ __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& ti
   }
 }
 
-// Like copy_rows(), but widens fp8 to Element. The rows are stored when it returns.
+// Like copy_rows(), but widens fp8 to Element. On return this thread's part is stored: there is no
+// cp.async to wait for.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread,
                                            std::uint32_t dtype, const Source& source) {

@@ -73,7 +73,7 @@ class Worker:
             return {"error": str(unusable), "remedy": unusable.remedy}
         except provider_file.WrongOptions as wrong:
             return {"error": str(wrong), "remedy": wrong.remedy, "options_refused": True}
-        finally:  # environment variables set by loading stay
+        finally:  # environment variables and signal handlers set by loading stay
             self._state.restore(state.EVERYTHING)
         self._memory.rebase()
         self._execution = execution.Execution(self._provider, request["options"], self._support,
@@ -119,15 +119,14 @@ class Worker:
 
 
 def missing_requirement() -> Optional[Dict[str, str]]:
-    """Returns why this interpreter cannot serve any provider, as fields of a hello reply; None if
+    """Returns why this process cannot serve any provider, as fields of a hello reply; None if
     it can."""
     from _plumbline_worker import support
     try:
         import numpy  # noqa: F401
     except ImportError as error:
-        unset = " and unset PLUMBLINE_PYTHON" if os.environ.get("PLUMBLINE_PYTHON") else ""
         return {"error": f"{sys.executable} has no usable numpy: {error}",
-                "remedy": f"{sys.executable} -m pip install numpy ml_dtypes{unset}, or set "
+                "remedy": f"{sys.executable} -m pip install numpy ml_dtypes, or set "
                 "PLUMBLINE_PYTHON to an interpreter that has them"}
     if not os.path.exists(support.LIBRARY):
         return {

@@ -1,4 +1,4 @@
-"""Tests ci/check_sources.py --build on a small CMake project, with and without unity sources."""
+"""Tests ci/check_sources.py on a small project, and --build with and without unity sources."""
 import pathlib
 import re
 import shutil
@@ -27,7 +27,7 @@ class PlantedSource(unittest.TestCase):
         (self.folder / "ci").mkdir()
         for script in ("check_sources.py", "check_prose.py", "named_headers.py"):
             shutil.copy(ROOT / "ci" / script, self.folder / "ci")
-        # The script reads the order of the folders from the page that has it.
+        # The script reads the order of folders from CONTRIBUTING.md, and counts README.md's words.
         for page in ("README.md", "CONTRIBUTING.md"):
             shutil.copy(ROOT / page, self.folder)
         self.write(".gitignore", "/build/\n__pycache__/\n")
@@ -56,7 +56,7 @@ class PlantedSource(unittest.TestCase):
                 self.assertEqual(self.errors(unity), [])
 
     def test_filters_match_a_test(self):
-        for page in ("README.md", "CONTRIBUTING.md"):  # their filters are of the whole repository
+        for page in ("README.md", "CONTRIBUTING.md"):  # hides filters: this project lacks the tests
             path = self.folder / page
             path.write_text(path.read_text(encoding="utf-8").replace("ctest", "run")
                             .replace("gtest_filter", "filter"), encoding="utf-8")

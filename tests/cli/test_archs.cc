@@ -1,4 +1,4 @@
-// One suite on several architectures, from the suite to the matrix.
+// Suites on several architectures, from the suite file to `plumbline matrix`.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -131,7 +131,7 @@ TEST_F(Archs, MatrixShowsTensorCoreDifferences) {
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_89=cuda:0").code, 4);
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_89").code, 2);
 
-  // The command after "reproduce" prints two digests.
+  // The command after "reproduce" prints two digests, which differ.
   const std::string mark = "reproduce: ";
   const auto at = unequal.text.find(mark);
   ASSERT_NE(at, std::string::npos) << unequal.text;

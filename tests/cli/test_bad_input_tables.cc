@@ -4,9 +4,9 @@
 //
 //   COMMAND <tab> EXIT CODE <tab> WHAT HAPPENED <tab> WHAT TO DO NEXT
 //
-// Commands find `plumbline` on the PATH, and the files of bad_files.h and good.db in their folder.
-// $SOURCE is the source tree and $BUILD the build tree. Lines that begin with '#' are comments.
-// Rows of python.tsv are skipped without a Python that has numpy.
+// `plumbline` is on the PATH. A command runs in a folder with good.db and the files that
+// bad_files.h writes. $SOURCE is the source tree and $BUILD the build tree. Lines that begin with
+// '#' are comments.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -14,7 +14,6 @@
 
 #include "tests/cli/bad_files.h"
 #include "tests/cli/command.h"
-#include "tests/python_worker/missing_python.h"
 
 namespace plumbline {
 namespace {
@@ -86,7 +85,6 @@ TEST_P(BadInputTables, MessageHasCauseAndRemedy) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.place + ": " + row.command);
     const auto result = in_shell(row.command);
-    if (GetParam().stem() == "python" && test::is_python_missing(result.text)) continue;
     EXPECT_EQ(result.code, row.code) << result.text;
     EXPECT_THAT(result.text, HasSubstr(row.what));
     EXPECT_THAT(result.text, HasSubstr(row.next));

@@ -1,5 +1,4 @@
-// `plumbline support suggest` prints the entries that a run's refusals lack in support.toml, and
-// these resolve every mismatch.
+// `plumbline support suggest` prints the entries of support.toml that a run's refusals lack.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -97,8 +96,8 @@ TEST_F(Support, ContradictedEntryIsNamed) {
                         "it ran in 16 cases"));
 }
 
-// Refusals of a third-party kernel, which has no contract, are not mismatches. Its entries are
-// printed on request.
+// A refusal by a kernel with neither contract nor entry is not a mismatch. `--kernel` prints the
+// entries it would need.
 TEST_F(Support, UncontractedKernelsNeedKernelOption) {
   write("mine/contracts.toml", "schema = 1\n");
   EXPECT_EQ(plumbline("run s.toml -q --baselines mine").code, 0);

@@ -37,6 +37,7 @@ int cudaMemset(void*, int, std::size_t);
 int cudaMemcpyToSymbol(const void*, const void*, std::size_t, std::size_t, int);
 int cudaMemcpyFromSymbol(void*, const void*, std::size_t, std::size_t, int);
 int cudaGetSymbolSize(std::size_t*, const void*);
+int cudaGetSymbolAddress(void**, const void*);
 int cudaDeviceGetAttribute(int*, int, int);
 int cudaGetLastError();
 int cudaPeekAtLastError();

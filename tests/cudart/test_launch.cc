@@ -99,6 +99,23 @@ TEST(CudartLaunch, UnallocatedAccessFails) {
   cudaGetLastError();
 }
 
+TEST(CudartLaunch, VariableOfUnloadedModuleIsNotAllocated) {
+  use("sm_80");
+  Program program(scale);
+  const void* const kernel = program.kernel("scale");
+  Floats out(64);
+  void* values = nullptr;
+  {
+    Program other(
+        ".visible .global .align 4 .b8 values[256];\n.visible .entry nothing() { ret; }\n");
+    ASSERT_EQ(cudaGetSymbolAddress(&values, other.variable("values", 256)), success);
+    EXPECT_EQ(launch_scale(kernel, out.data, values, 1), success);
+  }
+  EXPECT_EQ(launch_scale(kernel, out.data, values, 1), launch_failure);
+  EXPECT_THAT(plumbline_cudart_last_failure(), HasSubstr("allocation"));
+  cudaGetLastError();
+}
+
 TEST(CudartLaunch, RefusesInvalidConfigurations) {
   use("sm_86");
   Program program(scale);

@@ -55,7 +55,7 @@ TEST_F(Nights, RunsAreFoundByCommit) {
   EXPECT_THAT(value_of(store->resolve_runs("commit:aaaa")).run_ids, ElementsAre(id(1), id(3)));
   EXPECT_EQ(value_of(store->resolve_runs("AABB")).label, "commit aabb333");
   EXPECT_THAT(error_of(store->resolve_runs("0000")), HasSubstr("several runs' ids"))
-      << "the beginning of a run's id goes before a commit";
+      << "a run id's prefix takes precedence over a commit's";
   EXPECT_THAT(error_of(store->resolve_runs("commit:aa")), HasSubstr("at least four"));
   EXPECT_THAT(error_of(store->resolve_runs("commit:dddd")),
               HasSubstr("no run has a commit that begins with 'dddd'"));
@@ -85,8 +85,9 @@ TEST_F(Nights, AcknowledgementEndsWhenCaseIsFine) {
   EXPECT_EQ(past.acknowledged->rms, 0.8);
   EXPECT_EQ(past.acknowledged->output_digest, std::string(32, 'b'));
   ASSERT_TRUE(past.baseline);
-  EXPECT_EQ(past.baseline->run_id, id(1)) << "it is no baseline";
-  EXPECT_FALSE(value_of(store->past(series, id(2), true)).acknowledged) << "not before it";
+  EXPECT_EQ(past.baseline->run_id, id(1)) << "an acknowledged run is no baseline";
+  EXPECT_FALSE(value_of(store->past(series, id(2), true)).acknowledged)
+      << "run 2's past does not hold its own acknowledgement";
 
   store_run(*store, run_info(3), {with_verdict(slow, Verdict::acknowledged)});
   past = value_of(store->past(series, "", true));
@@ -98,7 +99,7 @@ TEST_F(Nights, AcknowledgementEndsWhenCaseIsFine) {
             "bob");
 
   store_run(*store, run_info(4), {passing()});
-  EXPECT_FALSE(value_of(store->past(series, "", true)).acknowledged) << "it was fine since";
+  EXPECT_FALSE(value_of(store->past(series, "", true)).acknowledged) << "run 4 passed";
   EXPECT_EQ(raw_sql(path_,
                     "SELECT acknowledged_by, until, case_id FROM v_acknowledged ORDER BY "
                     "acknowledged_at, acknowledged_by")

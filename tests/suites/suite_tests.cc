@@ -19,7 +19,7 @@ namespace {
 
 struct Group {
   std::string name;                 // "smoke.bf16.causal_top_left.ragged"
-  std::vector<std::string> labels;  // the suite, "suite", dtype, mask, layout
+  std::vector<std::string> labels;  // the suite, dtype, mask, layout
 };
 
 Group group_of(const PlannedCase& c) {
@@ -169,8 +169,8 @@ void register_tests(const Conformance& conformance) {
   }
 }
 
-// CTest reads this file: one test a group. The group's name ends at the last word, so the filter's
-// ".*" takes exactly its tests.
+// Returns lines that CTest includes: one test a group. The dot in the filter "NAME.*" excludes
+// groups whose names are longer.
 std::string ctest_lines(const Plan& plan, const std::string& program,
                         const std::vector<std::string>& arguments) {
   std::map<std::string, Group> groups;

@@ -1,5 +1,6 @@
-// Tests that MLX, Keras and OpenVINO pass their suite under their contracts, and that the findings
-// of docs/findings.md still occur. Skipped if ci/thirdparty.sh has made no environment.
+// Tests that MLX, Keras and OpenVINO pass their suite under their contracts, and that their
+// findings in docs/findings.md still occur. Skipped if `ci/thirdparty.sh --check` finds no
+// environment.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -26,7 +27,7 @@ class Thirdparty : public test::CommandTest {
   static std::string python() {
     return "'" + (test::source_directory / ".venv-thirdparty/bin/python").string() + "'";
   }
-  // One thread, because the tests of a machine run in parallel. TensorFlow takes long to import.
+  // One thread, because tests run in parallel; 300 s, because TensorFlow takes long to import.
   test::CommandResult run(const std::string& arguments) const {
     return shell("OMP_NUM_THREADS=1 PLUMBLINE_PYTHON=" + python() + " '" + program().string() +
                  "' run " + arguments + " --no-default-provider -q --timeout 300");
@@ -69,7 +70,6 @@ TEST_F(Thirdparty, OpenVinoPassesSuite) {
     EXPECT_THAT(measured_kernels(), HasSubstr(kernel));
 }
 
-// Findings in the order of docs/findings.md.
 TEST_F(Thirdparty, MlxRoundsScale) {
   for (const auto& [head_dim, code] : {std::pair{59, 1}, std::pair{64, 0}}) {
     const std::string dump = std::to_string(head_dim) + ".safetensors";
