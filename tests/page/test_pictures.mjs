@@ -31,6 +31,13 @@ async function drawn(file, hash, width, height, hidden) {
   await page.goto(pathToFileURL(join(PAGE_NIGHT, file)).href + hash);
   await page.waitForSelector("h1");
   await page.addStyleTag({ content: `${hidden} { display: none !important; }` });
+  // A long processor name would wrap its line and shift everything below.
+  await page.evaluate(() => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+      texts.currentNode.data = texts.currentNode.data.replace(
+        /(cpu x86-64-v\d) [^·]+ ·/, "$1 AMD EPYC ·");
+  });
   const bottom = await page.evaluate(() => Math.max(...[...document.querySelectorAll(
     ".first-screen, main .two-columns")].map((part) => part.getBoundingClientRect().bottom)));
   const clip = { x: 0, y: 0, width, height: Math.min(height, Math.ceil(bottom) + 12) };
