@@ -76,16 +76,14 @@ NOT_IN_EVERY_BUILD = [
      lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
     (re.compile(r"harness/resources/occupancy_unknown\.cc"),
      lambda cache: "NOTFOUND" not in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
-    # for third-party kernels on GPUs, which builds with sanitizers leave out
-    (re.compile(r"kernels/attention/(device|memory)_cuda\.cc"),
-     lambda cache: cache.get("PLUMBLINE_SANITIZE", "") != ""),
     (re.compile(r"tests/fuzz/entry\.cc"),
      lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
     (re.compile(r"tests/tsan/planted_race\.cc"),
      lambda cache: cache.get("PLUMBLINE_SANITIZE") != "thread"),
     (re.compile(r"python/"), lambda cache: not cache.get("PLUMBLINE_PYTHON_EXECUTABLE")),
     (re.compile(r"tests/"), lambda cache: cache.get("PLUMBLINE_TESTS") == "OFF"),
-    (re.compile(r"kernels/attention/(launch_facts|machine_cuda)\.cc|kernels/reference_gpu/cuda\.cu|"
+    (re.compile(r"kernels/attention/(launch_facts|(device|machine|memory)_cuda)\.cc|"
+                r"kernels/compiled/machine_cuda\.cc|kernels/reference_gpu/cuda\.cu|"
                 r"tests/(gpu|kernels|reference_gpu)/|tests/ptx/(test_)?own_kernel(_packed)?\.|"
                 r"tests/cudart/program_of_nvcc\.cu"),
      lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
