@@ -37,7 +37,7 @@ class Module {
  public:
   // `wrapper` is the argument of __cudaRegisterFatBinary and must outlive the module.
   explicit Module(const void* wrapper) : wrapper_(wrapper) {}
-  ~Module();  // its variables are allocations of the device no longer
+  ~Module();  // removes its variables from the device's allocations
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 

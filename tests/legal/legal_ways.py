@@ -33,23 +33,10 @@ def to(x, dtype):
     if dtype in (None, "fp32"):
         return x
     if dtype == "tf32":
-        bits = x.view(np.uint32)
+        bits = np.ascontiguousarray(x).view(np.uint32)
         return ((bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1)))
                 & np.uint32(0xFFFFE000)).view(F32)
     return x.astype(TYPES[dtype]).astype(F32)
-
-
-def cut_tf32(x):
-    """Truncates to tf32, as a tensor core does with the bits of an fp32 operand."""
-    return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(F32)
-
-
-def stochastic(x, dtype, seed=1):
-    """Rounds up or down with probabilities that make the mean exact."""
-    dropped = {"bf16": 16, "fp16": 13}[dtype]
-    noise = np.random.default_rng(seed).integers(0, 1 << dropped, x.shape, np.uint32)
-    mask = np.uint32(0xFFFFFFFF ^ ((1 << dropped) - 1))
-    return to(((np.ascontiguousarray(x).view(np.uint32) + noise) & mask).view(F32), dtype)
 
 
 # ---- Products ----
@@ -123,7 +110,7 @@ def in_parts(parts, products):
     def split(x):
         pieces = []
         for dtype in parts:
-            piece = to(np.ascontiguousarray(x), dtype)
+            piece = to(x, dtype)
             pieces.append(piece)
             x = x - piece
         return pieces
@@ -137,10 +124,8 @@ def in_parts(parts, products):
     return multiply
 
 
-def rounded_operands(rounding):
-    def multiply(a, b, start=None):
-        return blas(rounding(np.ascontiguousarray(a)), rounding(np.ascontiguousarray(b)), start)
-    return multiply
+def in_tf32(a, b, start=None):
+    return blas(to(a, "tf32"), to(b, "tf32"), start)
 
 
 # ---- exp2, tanh ----
@@ -161,7 +146,7 @@ def exp2_horner(coefficients):
 # FlashAttention-4's polynomial of degree 3: relative error at most 8.8e-5.
 POLY_3 = exp2_horner(tuple(map(F32, (1.0, 0.695146143436431884765625, 0.227564394474029541015625,
                                      0.077119089663028717041015625))))
-# Taylor at 1/2, scaled: degree 6, relative error at most 2e-7.
+# Interpolates at Chebyshev nodes: degree 6, relative error at most 2e-7.
 POLY_6 = exp2_horner(tuple(map(F32, np.polynomial.chebyshev.Chebyshev.interpolate(
     lambda x: np.exp2(x), 6, domain=(0, 1)).convert(kind=np.polynomial.Polynomial).coef)))
 
@@ -202,11 +187,10 @@ class Way:
     s_round: Optional[str] = None  # after, before, twice: S is rounded after / before the bias
     tanh: Callable = np.tanh
     p_dtype: Optional[str] = "input"
-    p_round: Callable = to
     p_factor: float = 1.0
     p_normalized: bool = False
     rounded_sum: bool = False     # the denominator sums the rounded P
-    top: str = "running"          # running, one, ceil2, bf16, shared, lazy, none
+    top: str = "running"          # running, one, ceil2, bf16, shared, lazy
     sink_first: bool = False
     o_dtype: Optional[str] = None
     reciprocal: Optional[Callable] = None
@@ -253,7 +237,7 @@ def logits(case, way, q, k, head_of_row, row, keys, rows):
     if way.scale_at in ("s", "exponent"):
         s = s * scale
     else:
-        s = s * factor if factor != 1 else s
+        s = s * factor
     if case.softcap:
         cap = F32(case.softcap)
         s = cap * way.tanh(s / cap)
@@ -280,8 +264,7 @@ def part(case, way, s, seen, v, sink, begin, end):
     total = None
     if way.p_normalized:
         safe = np.where(np.isfinite(m), m, F32(0))
-        total = np.exp(s - safe[:, None]).sum(-1, dtype=F32)
-        total = np.where(total > 0, total, F32(1))
+        total = divisor(np.exp(s - safe[:, None]).sum(-1, dtype=F32))
         den = np.where(np.isfinite(m), total, F32(0))
     for a, b in tiles_of(begin, end, way):
         new = np.maximum(m, s[:, a:b].max(-1, initial=-np.inf))
@@ -309,7 +292,7 @@ def part(case, way, s, seen, v, sink, begin, end):
         p = np.where(seen[:, a:b], p, F32(0))
         if way.p_normalized:
             p, old = p / total[:, None], np.ones_like(old)
-        rounded = way.p_round(p * F32(way.p_factor), p_dtype)
+        rounded = to(p * F32(way.p_factor), p_dtype)
         if not way.p_normalized:
             den = den * old + (rounded / F32(way.p_factor) if way.rounded_sum else p).sum(
                 -1, dtype=F32)
@@ -324,15 +307,19 @@ def part(case, way, s, seen, v, sink, begin, end):
     return o / F32(way.p_factor), den, m
 
 
-def merged(case, way, parts):
-    """One (O, LSE) from those of the parts; O is divided by its own denominator."""
-    def lse_of(den, m):
-        with np.errstate(divide="ignore"):
-            finite = np.where(np.isfinite(m), m, F32(0))
-            return np.where(den > 0, finite + np.log(den), F32(-np.inf))
+def divisor(den):
+    return np.where(den > 0, den, F32(1))
 
-    states = [(np.where(den[:, None] > 0, o / np.where(den > 0, den, F32(1))[:, None], F32(0)),
-               lse_of(den, m)) for o, den, m in parts]
+
+def lse_of(den, m):
+    return np.where(den > 0, np.where(np.isfinite(m), m, F32(0)) + np.log(divisor(den)),
+                    F32(-np.inf))
+
+
+def merged(case, way, parts):
+    """Returns (O, LSE) of all parts from (O, den, m) of each."""
+    states = [(np.where(den[:, None] > 0, o / divisor(den)[:, None], F32(0)), lse_of(den, m))
+              for o, den, m in parts]
     if way.split_dtype and len(states) > 1:
         states = [(to(o, own(case, way.split_dtype)), lse) for o, lse in states]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -357,10 +344,8 @@ def weighted(states):
     safe = np.where(np.isfinite(top), top, F32(0))
     weights = [np.exp(lse - safe) for _, lse in states]
     total = np.sum(weights, 0, dtype=F32)
-    divisor = np.where(total > 0, total, F32(1))
-    o = sum(w[:, None] * o for (o, _), w in zip(states, weights)) / divisor[:, None]
-    with np.errstate(divide="ignore"):
-        return o.astype(F32), np.where(total > 0, safe + np.log(total), F32(-np.inf))
+    o = sum(w[:, None] * o for (o, _), w in zip(states, weights)) / divisor(total)[:, None]
+    return o.astype(F32), lse_of(total, top)
 
 
 def attend(case, way):
@@ -398,12 +383,10 @@ def attend(case, way):
                     o, den, m = parts[0]
                     o, den, m = with_sink(way, o, den, m, sink)
                     if way.reciprocal is not None:
-                        o = o * way.reciprocal(np.where(den > 0, den, F32(1)))[:, None]
+                        o = o * way.reciprocal(divisor(den))[:, None]
                     elif not way.p_normalized:
-                        o = o / np.where(den > 0, den, F32(1))[:, None]
-                    with np.errstate(divide="ignore"):
-                        logs = np.where(den > 0, np.where(np.isfinite(m), m, F32(0)) + np.log(den),
-                                        F32(-np.inf))
+                        o = o / divisor(den)[:, None]
+                    logs = lse_of(den, m)
                 else:
                     o, logs = merged(case, way, parts)
                     if sink is not None and not way.sink_first:
@@ -440,11 +423,11 @@ ALL = ("fp32", "fp16", "bf16")
 SIXTEEN = ("fp16", "bf16")
 
 
-def legal(name, way, spec=None, dtypes=ALL, sinks=True):
+def legal(name, way, spec=None, dtypes=ALL):
     @kernel(name=name, dtypes=dtypes, out_dtypes=("fp32", "fp16", "bf16"),
             masks=("none", "causal_top_left", "causal_bottom_right", "custom"),
             layouts=("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"), lse=True,
-            window=True, softcap=True, alibi=True, sinks=sinks, padding_policy="untouched",
+            window=True, softcap=True, alibi=True, sinks=True, padding_policy="untouched",
             spec=Spec(**(spec or {})))
     def function(case):
         return attend(case, way)
@@ -526,12 +509,10 @@ legal("pv_fp16", Way(pv=in_fp16(16), pv_carries=True, slow=True),
 legal("pv_fp16_each", Way(pv=in_fp16(1), pv_carries=True, slow=True),
       {"pv_accumulator": "fp16/nearest/10/1"})
 # tf32 and sums of 16-bit parts, for fp32 inputs.
-legal("tf32_nearest", Way(qk=rounded_operands(lambda x: to(x, "tf32")),
-                          pv=rounded_operands(lambda x: to(x, "tf32")), p_dtype="tf32"),
+legal("tf32_nearest", Way(qk=in_tf32, pv=in_tf32, p_dtype="tf32"),
       {"kv_dequantized_to": "tf32", "p_dtype": "tf32"}, dtypes=("fp32",))
-legal("three_tf32", Way(qk=in_parts(("tf32", "tf32"), ((0, 0), (0, 1), (1, 0))),
-                        pv=in_parts(("tf32", "tf32"), ((0, 0), (0, 1), (1, 0)))),
-      dtypes=("fp32",))
+three_products = in_parts(("tf32", "tf32"), ((0, 0), (0, 1), (1, 0)))
+legal("three_tf32", Way(qk=three_products, pv=three_products), dtypes=("fp32",))
 # O between tiles and parts, and what is written.
 legal("o_in_16_bits", Way(o_dtype="input"), {"o_between_tiles": "input"}, dtypes=SIXTEEN)
 legal("o_in_16_bits_tile_16", Way(o_dtype="input", tile=16), {"o_between_tiles": "input"},
