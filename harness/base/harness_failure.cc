@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace plumbline {
 namespace {
@@ -33,6 +34,14 @@ void end_if_short_of(int error, const std::string& what, const std::string& reme
   if (!is_shortage(error)) return;
   throw HarnessFailure(
       {"", 0, what + ": " + std::strerror(error), remedy.empty() ? remedy_of(error) : remedy});
+}
+
+std::optional<Error> shortage_of(const std::exception& exception) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr)
+    return Error{"", 0, "plumbline ran out of memory", remedy_of(ENOMEM)};
+  const auto* error = dynamic_cast<const std::system_error*>(&exception);
+  if (error == nullptr || !is_shortage(error->code().value())) return std::nullopt;
+  return Error{"", 0, error->what(), remedy_of(error->code().value())};
 }
 
 void end_for_memory(const std::string& what) {

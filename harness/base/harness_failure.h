@@ -3,6 +3,8 @@
 // because an error value would become the case's outcome and blame its kernel.
 #pragma once
 
+#include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -25,6 +27,9 @@ bool is_shortage(int error);
 // Throws HarnessFailure if `error`, an errno, is a shortage. The message is "what: Too many open
 // files", with `remedy` or a default remedy.
 void end_if_short_of(int error, const std::string& what, const std::string& remedy = "");
+// Returns the error of a process at its limits, with a remedy, if `exception` is std::bad_alloc or
+// carries such an errno.
+std::optional<Error> shortage_of(const std::exception& exception);
 // Always throws HarnessFailure: a thread could not be started, or memory ran out.
 [[noreturn]] void end_for_memory(const std::string& what);
 

@@ -21,8 +21,18 @@
 namespace plumbline::cli {
 namespace {
 
+// Returns the error of an exception that no command expects.
+Error error_of(const std::exception& exception) {
+  if (std::optional<Error> shortage = shortage_of(exception)) return *shortage;
+  if (const auto* error = dynamic_cast<const std::filesystem::filesystem_error*>(&exception))
+    return {error->path1().string(), 0, error->code().message(),
+            "name a file or folder that can exist and that this user can access"};
+  return {"", 0, std::string("internal error: ") + exception.what(),
+          "this is a bug in plumbline; report the command and this text"};
+}
+
 int run_commands(int argc, const char* const* argv, const ProgramText& text,
-                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
+                 const std::function<void(const CommandLine& app, int& exit_code)>& add) try {
   const CommandLine app{text.description, "plumbline"};
   SettingsOptions settings;
   ColourOption colour;
@@ -39,34 +49,21 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
   app.footer(text.footer);
   int exit_code = 0;
   add(app, exit_code);
-
-  try {
-    const auto printed = app.parse(argc, argv);
-    if (!printed) return report_errors(printed.error(), exit_usage);
-    if (!printed->empty()) {
-      envelope().withdraw();  // help and version are texts, not JSON
-      std::fputs(printed->c_str(), stdout);
-      return exit_fine;
-    }
-  } catch (const std::filesystem::filesystem_error& error) {
-    envelope().add({{error.path1().string(), 0, error.code().message(),
-                     "name a file or folder that can exist and that this user can access"}});
-    std::fprintf(
-        stderr,
-        "%s: %s\n  remedy: name a file or folder that can exist and that this user can access\n",
-        error.path1().c_str(), error.code().message().c_str());
-    return exit_infrastructure;
-  } catch (const CommandEnd& end) {
-    return report_errors(end.errors, end.exit_code);
-  } catch (const HarnessFailure& failure) {
-    return report_errors(failure.errors(), exit_infrastructure);
-  } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() reports the loss
-    envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
-    std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
-    return exit_infrastructure;
+  const auto printed = app.parse(argc, argv);
+  if (!printed) return report_errors(printed.error(), exit_usage);
+  if (!printed->empty()) {
+    envelope().withdraw();  // help and version are texts, not JSON
+    std::fputs(printed->c_str(), stdout);
+    return exit_fine;
   }
   return exit_code;
+} catch (const CommandEnd& end) {
+  return report_errors(end.errors, end.exit_code);
+} catch (const HarnessFailure& failure) {
+  return report_errors(failure.errors(), exit_infrastructure);
+} catch (const std::exception& exception) {
+  if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() reports the loss
+  return report_errors({error_of(exception)}, exit_infrastructure);
 }
 
 }  // namespace

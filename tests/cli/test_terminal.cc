@@ -1,9 +1,18 @@
-// Output for a terminal: errors of at most a screen, help in 80 columns, a plausible time left.
+// Output for a terminal: errors of at most a screen, help in 80 columns, a plausible time left, and
+// the text of unexpected exceptions.
 #include <gmock/gmock.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <system_error>
 
 #include "harness/base/text.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
+#include "harness/cli/program.h"
 #include "harness/cli/progress.h"
 #include "tests/cli/command.h"
 
@@ -120,6 +129,44 @@ TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_LE(longest_line(help.text), 80U) << help.text;
   }
+}
+
+// Runs a program with one command, "fail", that throws. Returns what it printed to stderr.
+std::string printed_for(const std::function<void()>& fail) {
+  const std::array<const char*, 2> arguments{"plumbline", "fail"};
+  testing::internal::CaptureStderr();
+  const int code = run_program(2, arguments.data(), {"A program.", "", "1"},
+                               [&](const CommandLine& app, int& /*exit_code*/) {
+                                 app.add_subcommand("fail", "Fails.").callback(fail);
+                               });
+  EXPECT_EQ(code, 3);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(UnexpectedExceptions, ShortageNamesRemedy) {
+  EXPECT_EQ(printed_for([] { throw std::bad_alloc(); }),
+            "plumbline ran out of memory\n  remedy: free memory, remove the limit on it "
+            "(ulimit -v), or use fewer --jobs\n");
+  EXPECT_THAT(printed_for([] {
+                throw std::system_error(EAGAIN, std::generic_category(), "cannot start a thread");
+              }),
+              HasSubstr("cannot start a thread: Resource temporarily unavailable\n  remedy: allow "
+                        "more processes (ulimit -u)"));
+  EXPECT_THAT(printed_for([] {
+                throw std::filesystem::filesystem_error("", "runs.db",
+                                                        std::make_error_code(std::errc(EMFILE)));
+              }),
+              HasSubstr("more open files (ulimit -n)"));
+}
+
+TEST(UnexpectedExceptions, OthersAreBugsOrPaths) {
+  EXPECT_THAT(printed_for([] { throw std::logic_error("no row"); }),
+              HasSubstr("internal error: no row\n  remedy: this is a bug in plumbline"));
+  EXPECT_THAT(printed_for([] {
+                throw std::filesystem::filesystem_error("", "runs.db",
+                                                        std::make_error_code(std::errc(EACCES)));
+              }),
+              HasSubstr("runs.db: Permission denied\n  remedy: name a file"));
 }
 
 TEST(TimeLeft, IncludesTimedStepsFromStart) {
