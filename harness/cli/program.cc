@@ -21,16 +21,6 @@
 namespace plumbline::cli {
 namespace {
 
-// Returns the error of an exception that no command expects.
-Error error_of(const std::exception& exception) {
-  if (std::optional<Error> shortage = shortage_of(exception)) return *shortage;
-  if (const auto* error = dynamic_cast<const std::filesystem::filesystem_error*>(&exception))
-    return {error->path1().string(), 0, error->code().message(),
-            "name a file or folder that can exist and that this user can access"};
-  return {"", 0, std::string("internal error: ") + exception.what(),
-          "this is a bug in plumbline; report the command and this text"};
-}
-
 int run_commands(int argc, const char* const* argv, const ProgramText& text,
                  const std::function<void(const CommandLine& app, int& exit_code)>& add) try {
   const CommandLine app{text.description, "plumbline"};
@@ -61,9 +51,15 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
   return report_errors(end.errors, end.exit_code);
 } catch (const HarnessFailure& failure) {
   return report_errors(failure.errors(), exit_infrastructure);
-} catch (const std::exception& exception) {
+} catch (const std::filesystem::filesystem_error& error) {
+  const Error inaccessible{error.path1().string(), 0, error.code().message(),
+                           "name a file or folder that can exist and that this user can access"};
+  return report_errors({shortage_of(error).value_or(inaccessible)}, exit_infrastructure);
+} catch (const std::exception& error) {
   if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() reports the loss
-  return report_errors({error_of(exception)}, exit_infrastructure);
+  const Error bug{"", 0, std::string("internal error: ") + error.what(),
+                  "this is a bug in plumbline; report the command and this text"};
+  return report_errors({shortage_of(error).value_or(bug)}, exit_infrastructure);
 }
 
 }  // namespace

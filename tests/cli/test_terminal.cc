@@ -1,9 +1,12 @@
 // Output for a terminal: errors of at most a screen, help in 80 columns, a plausible time left, and
 // the text of unexpected exceptions.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <new>
@@ -167,6 +170,24 @@ TEST(UnexpectedExceptions, OthersAreBugsOrPaths) {
                                                         std::make_error_code(std::errc(EACCES)));
               }),
               HasSubstr("runs.db: Permission denied\n  remedy: name a file"));
+}
+
+TEST(UnexpectedExceptions, PathIsPrintedEvenIfStdoutIsFull) {
+  const int usual = ::dup(STDOUT_FILENO);
+  const int full = ::open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  std::fflush(stdout);
+  const std::string printed = printed_for([&] {
+    ::dup2(full, STDOUT_FILENO);
+    std::puts("lost");
+    std::fflush(stdout);
+    throw std::filesystem::filesystem_error("", "runs.db", std::make_error_code(std::errc(EACCES)));
+  });
+  ::dup2(usual, STDOUT_FILENO);
+  ::close(usual);
+  ::close(full);
+  std::clearerr(stdout);
+  EXPECT_THAT(printed, HasSubstr("runs.db: Permission denied"));
 }
 
 TEST(TimeLeft, IncludesTimedStepsFromStart) {
