@@ -3,6 +3,7 @@
 
   ci/run_tests.py --preset ci                      what CI runs
   ci/run_tests.py --preset ci --label weekly       one label, also one that the presets leave out
+  ci/run_tests.py --preset tsan --at-most 5        without tests of more seconds in ci/seconds.csv
   ci/run_tests.py --preset host -- -R Limits       more options of ctest
 
 The presets leave out the label `gpu`. This script runs its tests if there is an NVIDIA device, and
@@ -64,6 +65,14 @@ def left_out_here(excluded):
         return excluded
     labels = excluded.removeprefix("^(").removesuffix(")$").split("|")
     return f"^({'|'.join(label for label in labels if label != 'gpu')})$"
+
+
+def tests_above(limit):
+    """Returns a regex of CMake for the tests with more processor seconds in ci/seconds.csv."""
+    names = [re.sub(r"([][+.*()^$?|])", r"[\1]", name)
+             for (kind, name), figure in seconds.read_table(seconds.COMMITTED).items()
+             if kind == "test" and figure > limit]
+    return f"^({'|'.join(names)})$" if names else "^$"
 
 
 def count_tests(*options):
@@ -164,6 +173,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", required=True, help="a test preset of CMakePresets.json")
     parser.add_argument("--label", help="run the tests of this label alone")
+    parser.add_argument("--at-most", type=float, metavar="SECONDS",
+                        help="leave out tests with more processor seconds in ci/seconds.csv")
     parser.add_argument("options", nargs="*", metavar="-- OPTION", help="more options of ctest")
     arguments = parser.parse_args()
     build, excluded = read_preset(arguments.preset)
@@ -181,9 +192,15 @@ def main():
         left_out = "^gpu$" if without_gpu else "^$"
     elif without_gpu and not arguments.options:
         gpu_tests = count_tests(*preset, "-L", "^gpu$", "-LE", "^$")
+    chosen = list(arguments.options)
+    slow_tests = 0
+    if arguments.at_most is not None:
+        slow = tests_above(arguments.at_most)
+        slow_tests = count_tests(*preset, "-LE", left_out, "-R", slow)
+        chosen += ["-E", slow]
     junit = build / "tests.xml"
     junit.unlink(missing_ok=True)
-    code, end = run_ctest(["ctest", *preset, "-LE", left_out, *arguments.options,
+    code, end = run_ctest(["ctest", *preset, "-LE", left_out, *chosen,
                            "--no-label-summary", "--output-junit", str(junit)])
 
     print()
@@ -195,13 +212,15 @@ def main():
         file = build / "skipped.txt"
         write_skipped(groups, file)
         print("\n".join(describe_skipped(groups, os.path.relpath(file, ROOT))))
+    if slow_tests:
+        print(f"{slow_tests} tests left out: more than {arguments.at_most:g} s in ci/seconds.csv")
     if gpu_tests:
         print(f"{gpu_tests} GPU tests not run: no NVIDIA device here; ci/gpu.sh runs them")
     if unlabelled:
         print("tests that were skipped without a GPU but lack the label gpu; remedy: add it in "
               f"CMakeLists.txt:\n  {cut(', '.join(unlabelled))}")
     too_slow = False
-    is_whole_run = not arguments.label and not arguments.options
+    is_whole_run = not arguments.label and not chosen
     if is_whole_run and (build / "seconds.log").is_file():
         try:
             lines, too_slow = seconds.report(seconds.measure(build),

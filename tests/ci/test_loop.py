@@ -323,6 +323,16 @@ class RunTests(InFolder):
         self.assertIn("100% tests passed", said.splitlines()[-3])
         self.assertNotIn("processor seconds", self.run_tests("--", "-R", "fine"))
 
+    def test_slow_tests_can_be_left_out(self):
+        self.project([("fine", "true", ""), ("A.Slow/x.y+z", "exit 1", ""),
+                      ("slower", "exit 1", "")])
+        self.write("ci/seconds.csv", "kind,name,processor_seconds\ntest,fine,4.9\n"
+                                     "test,A.Slow/x.y+z,5.1\ntest,slower,60.0\n")
+        said = self.run_tests("--at-most", "5")
+        self.assertIn("2 tests left out: more than 5 s in ci/seconds.csv", said)
+        self.assertIn("0 tests failed out of 1", said)
+        self.assertIn("1 tests failed out of 2", self.run_tests("--at-most", "50", code=8))
+
     def test_unknown_presets_and_missing_builds_are_refused(self):
         self.project([("fine", "true", "")])
         self.assertIn("no test preset q: it has p",
