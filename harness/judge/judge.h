@@ -20,7 +20,7 @@ struct InvarianceOutcome;
 struct Outcome;
 
 // Verdicts of different versions are never compared.
-inline constexpr int judge_version = 4;
+inline constexpr int judge_version = 5;
 
 struct JudgeInputs {
   const Outcome* outcome = nullptr;

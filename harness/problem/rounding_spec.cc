@@ -94,6 +94,9 @@ class Comparison {
   void compare(std::string_view field, spec_kind::ModelOfQ, bool declared, bool pinned) {
     if (rounds(declared_.q_prescaled)) compare(field, spec_kind::OtherModel{}, declared, pinned);
   }
+  void compare(std::string_view field, spec_kind::ModelOfS, bool declared, bool pinned) {
+    if (rounds(declared_.s_rounded)) compare(field, spec_kind::OtherModel{}, declared, pinned);
+  }
   void compare(std::string_view field, spec_kind::Maximum, MaximumOfP declared, MaximumOfP pinned) {
     const bool is_subset = !rounds(declared_.p_dtype) || declared == pinned ||
                            declared == MaximumOfP::one || pinned == MaximumOfP::free ||

@@ -46,10 +46,13 @@ struct RoundingSpec {
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   bool s_rounded_twice = false;  // also before the scale
+  bool s_rounded_before_bias = false;     // after softcap, before ALiBi and a bias; not the sink
+  bool s_rounded_before_softcap = false;  // before softcap, ALiBi and a bias; not the sink
   DType q_prescaled = DType::none;
   bool q_prescaled_without_log2e = false;
   DType split_partial_dtype = DType::f32;
   DType o_between_tiles = DType::none;
+  bool ring_update = false;  // parts are merged by O -= w (O - O_i)
   Accumulator qk_accumulator;
   Accumulator pv_accumulator;
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32

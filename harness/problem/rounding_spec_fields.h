@@ -23,6 +23,7 @@ struct DenominatorOfRoundedP : Flag {};
 struct OtherModel : Flag {};  // a way of rounding; neither value is looser
 struct ModelOfP : OtherModel {};
 struct ModelOfQ : OtherModel {};
+struct ModelOfS : OtherModel {};
 struct Maximum {};                 // MaximumOfP
 struct Sums {};                    // Accumulator
 struct RelativeError {};           // double in [0, 1)
@@ -45,10 +46,13 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(denominator_from_rounded_p), spec_kind::DenominatorOfRoundedP{});
   field(PLUMBLINE_FIELD(s_rounded), spec_kind::Step{});
   field(PLUMBLINE_FIELD(s_rounded_twice), spec_kind::Flag{});
+  field(PLUMBLINE_FIELD(s_rounded_before_bias), spec_kind::ModelOfS{});
+  field(PLUMBLINE_FIELD(s_rounded_before_softcap), spec_kind::ModelOfS{});
   field(PLUMBLINE_FIELD(q_prescaled), spec_kind::Step{});
   field(PLUMBLINE_FIELD(q_prescaled_without_log2e), spec_kind::ModelOfQ{});
   field(PLUMBLINE_FIELD(split_partial_dtype), spec_kind::Format{});
   field(PLUMBLINE_FIELD(o_between_tiles), spec_kind::Step{});
+  field(PLUMBLINE_FIELD(ring_update), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(qk_accumulator), spec_kind::Sums{});
   field(PLUMBLINE_FIELD(pv_accumulator), spec_kind::Sums{});
   field(PLUMBLINE_FIELD(exp2_rel_error), spec_kind::RelativeError{});

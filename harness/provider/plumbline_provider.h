@@ -329,8 +329,11 @@ typedef struct plumbline_more_roundings {
   uint32_t o_between_tiles;  // 16-bit dtype to which O is rounded after each tile of keys, or NONE
   uint32_t out_toward_zero;  // 1: the output is truncated to out_dtype
   uint32_t lse_dtype;        // 16-bit dtype to which the LSE is rounded; NONE = fp32
-  uint32_t reserved;
+  uint32_t ring_update;      // 1: parts are merged by O -= w (O - O_i)
   double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
+  // 1: S is rounded to s_rounded after the softcap, but before ALiBi and a bias; before all three.
+  // A sink is not rounded then.
+  uint32_t s_rounded_before_bias, s_rounded_before_softcap;
 } plumbline_more_roundings;
 
 // A kernel's promise for each transformation of a problem: values of plumbline_promise.

@@ -29,8 +29,8 @@ class Repeated {
 };
 
 // Returns true if t_k, the truncation loss of a product, may be set to f R_j for all keys
-// (column_passes.h). The t_k of a small key lies between 0 and f R_j, and any such t_k must hardly
-// change TA.
+// (column_passes.h). The t_k of a small key lies between 0 and f R_j, counted as at most 2.8 f R_j,
+// and any such t_k must hardly change TA.
 bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_variance,
                                std::int64_t row) {
   const RowBlock& block = *sums.block;
@@ -40,7 +40,7 @@ bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_va
   for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
     const std::int64_t at = row * block.head->ld + j;
     const double range = sums.range.data()[at], largest_t = pv.f * range,
-                 shift = small_keys * largest_t / 6;
+                 shift = small_keys * 1.8 * largest_t / 6;
     const double drift = truncation_drift(sums.truncation.signed_sum.data()[at], range, loss);
     const double change = shift * (2 * drift + shift) + small_keys * square(largest_t) / 6;
     if (!(change <= negligible_share * p_variance.data()[at])) return false;
@@ -60,7 +60,7 @@ void find_truncation(BlockSums& sums, std::span<const std::int64_t> rows,
 
 // Returns true if every R_j within its bounds gives nearly the same variance as sums.range. With
 // `truncation`, this includes the terms of truncated products, in which t_k = f R_j except for
-// small keys. If R_j changes by d, the signed sum S changes by at most (|S| / R_j + 2 f n) d for n
+// small keys. If R_j changes by d, the signed sum S changes by at most (|S| / R_j + 10 f n) d for n
 // small keys.
 bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_variance, std::int64_t row,
                           bool truncation) {
@@ -80,7 +80,7 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
     double change = (square(0.3 * pv.u * repeated.in_column(j)) + of_partials) * squares;
     if (truncation && pv.toward_zero) {
       const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);
-      const double small = 2 * pv.f * static_cast<double>(sums.truncation.small_keys.data()[row]);
+      const double small = 10 * pv.f * static_cast<double>(sums.truncation.small_keys.data()[row]);
       const double shift =
           std::max(high - range, range - low) * (signed_sum / range + small + loss) / 6;
       change += shift * (2 * truncation_drift(signed_sum, range, loss) + shift) +
@@ -121,8 +121,9 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const double of_sums = error_of_sums(model, scaled_outside, block.lse.data()[r]);
     const Repeated repeated(sums, r);
-    const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(), model.reciprocal_error,
-                             of_sums);
+    const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(),
+                             smallest_sum(model, block.total.data()[r], block.head->v_unit),
+                             model.reciprocal_error, of_sums);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
@@ -136,7 +137,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
       }
       // Ring attention's O -= w (O - O_i) rounds at the size of the previous O.
       const double least =
-          std::max(min_error, model.merges ? u32 * block.head->column_max.data()[j] : 0);
+          std::max(min_error, model.merges || model.ring_update ? u32 * block.head->column_max.data()[j] : 0);
       result.data()[at] = of_pv.variance(of_column, least);
     }
   }

@@ -101,12 +101,7 @@ inline std::uint64_t p_cell(double t, const Model& model) {
     return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
   return normal_p_cell(t, 53 - model.p_cell_bits);
 }
-// Returns t of a kernel that rounds S first. Keys with equal rounded logits have equal t, so
-// rounding P gives them equal errors.
-inline double t_of_rounded(double s, double m, const Model& model) {
-  return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
-}
-// Returns the cell of a logit that the kernel rounds to S's dtype. Truncates it to s_cell_bits, so
+// Returns the cell of a number that the kernel rounds to S's dtype. Truncates it to s_cell_bits, so
 // that no cell crosses a rounding boundary of S.
 inline std::uint64_t s_cell(double s, const Model& model) {
   // + 0.0 puts both zeros into one cell
@@ -118,12 +113,21 @@ inline std::uint64_t tanh_cell(double argument) {
   constexpr int dropped = 53 - 4;
   return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
 }
-// Returns the eighth of [0, 1) that contains frac((s - m) / ln 2). A polynomial exp2 makes one
-// relative error in each.
-inline std::uint64_t exp2_phase(double s_minus_max) {
+// Returns frac((s - m) / ln 2), the argument of a polynomial exp2; 0 if s is -inf or NaN.
+inline double exp2_fraction(double s_minus_max) {
   const double binades = s_minus_max * std::numbers::log2e;
   const double fraction = binades - std::floor(binades);
-  return fraction >= 0 ? static_cast<std::uint64_t>(fraction * 8) : 0;  // NaN if s is -inf or NaN
+  return fraction >= 0 ? fraction : 0;
+}
+// Returns the eighth of [0, 1) that contains the fraction. The error of a polynomial exp2 hardly
+// changes sign in one.
+inline std::uint64_t exp2_phase(double s_minus_max) {
+  return static_cast<std::uint64_t>(exp2_fraction(s_minus_max) * 8);
+}
+// Returns the fraction as a multiple of 2^-16, to nearest. A polynomial exp2 makes one relative
+// error in each.
+inline std::uint64_t exp2_step(double s_minus_max) {
+  return static_cast<std::uint64_t>(std::nearbyint(exp2_fraction(s_minus_max) * 0x1p16));
 }
 
 // Sums over cells of (sum_k w_k)^2 and, over the same keys, of w_k^2. Weights are indexed by key.

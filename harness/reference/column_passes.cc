@@ -68,8 +68,15 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
     const __m256 value = _mm256_loadu_ps(v + i * avx_lanes), product = _mm256_mul_ps(weight, value),
                  q = state.limit.part[i];
     const __m256 t = _mm256_min_ps(q, _mm256_andnot_ps(sign_bit, product));
-    __m256 signed_t = visit == Visit::add ? t
-                                          : _mm256_and_ps(_mm256_sub_ps(t, q),
+    // counted_loss()
+    const __m256 ratio = _mm256_div_ps(t, _mm256_max_ps(q, _mm256_set1_ps(1e-37F))),
+                 share = _mm256_min_ps(_mm256_set1_ps(1),
+                                       _mm256_fnmadd_ps(_mm256_set1_ps(2), ratio,
+                                                        _mm256_set1_ps(2))),
+                 counted = _mm256_fmadd_ps(
+                     _mm256_mul_ps(_mm256_set1_ps(static_cast<float>(swamped)), share), t, t);
+    __m256 signed_t = visit == Visit::add ? counted
+                                          : _mm256_and_ps(_mm256_sub_ps(counted, q),
                                                           _mm256_cmp_ps(value, zero, _CMP_NEQ_OQ));
     signed_t = _mm256_xor_ps(signed_t, _mm256_and_ps(sign_bit, value));
     state.signed_sum.part[i] = _mm256_add_ps(state.signed_sum.part[i], signed_t);

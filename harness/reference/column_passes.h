@@ -17,7 +17,8 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
                    std::span<const std::int64_t> rows, Buffer<float>& range);
 
 // A truncating accumulator loses at most t_k = min(q, p_k |v_kj|) of a product, with q = f R_j.
-// signed_sum and square_sum are the sums of sign(v_kj) t_k and of t_k^2 over visible keys. Only the
+// signed_sum and square_sum are the sums of sign(v_kj) counted_loss(t_k, q) and of t_k^2 over
+// visible keys. Only the
 // given rows are written. Small keys have t_k < q in some column; small_keys may count a few more.
 // The sums are first computed with t_k = q for all keys. If small_keys_matter(row) then returns
 // false, the row keeps these sums.

@@ -17,14 +17,14 @@ double product_error(const Model& model, std::int64_t n, bool scaled_outside) {
          model.u_split + tiles * model.u_tile + model.reciprocal_error + (scaled_outside ? u32 : 0);
 }
 
-double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
-                 const Sink* sink, double lse) {
-  double m = sink != nullptr ? sink->s : -std::numeric_limits<double>::infinity();
-  for (std::int64_t k = keys.begin; k < keys.end; ++k) m = p[k] > 0 ? std::max(m, s[k]) : m;
-  double sum = sink != nullptr ? t_of_rounded(sink->s, m, model) : 0;
+double lse_shift(const double* held, const double* p, KeyRange keys, std::optional<double> sink,
+                 double lse) {
+  double m = sink.value_or(-std::numeric_limits<double>::infinity());
+  for (std::int64_t k = keys.begin; k < keys.end; ++k) m = p[k] > 0 ? std::max(m, held[k]) : m;
+  double sum = sink ? std::exp(*sink - m) : 0;
   for (std::int64_t k = keys.begin; k < keys.end; ++k)
-    sum += p[k] > 0 ? t_of_rounded(s[k], m, model) : 0;
-  return round_to(m, model.s_rounded) + std::log(sum) - lse;
+    sum += p[k] > 0 ? std::exp(held[k] - m) : 0;
+  return m + std::log(sum) - lse;
 }
 
 }  // namespace plumbline

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "harness/reference/row_rounding.h"
 
@@ -78,7 +79,7 @@ inline double at_least_shared(double variance, double error) {
 }
 
 // TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh and of
-// exp2. Their cells are s_cell(), tanh_cell() and exp2_phase().
+// exp2. Their cells are s_cell(), tanh_cell() and exp2_phase(); exp2 also has those of exp2_step().
 enum class SharedRounding { s, tanh, exp2 };
 inline constexpr SharedRounding shared_roundings[] = {SharedRounding::s, SharedRounding::tanh,
                                                       SharedRounding::exp2};
@@ -86,15 +87,21 @@ inline bool is_made(SharedRounding rounding, const Model& model, double cap) {
   if (rounding == SharedRounding::tanh) return model.tanh_error > 0 && cap > 0;
   return (rounding == SharedRounding::s ? model.u_s : model.exp2_error) > 0;
 }
-// Returns p_k times |s_k|, |c_k| or 1.
-inline double shared_weight(SharedRounding rounding, double p, double s, double capped) {
+// Returns p_k times 1, |c_k|, or the size of what the rounding of S rounds (RowBlock).
+inline double shared_weight(SharedRounding rounding, double p, double size, double capped) {
   if (rounding == SharedRounding::exp2) return p;
-  return p * std::abs(rounding == SharedRounding::s ? s : capped);
+  return p * std::abs(rounding == SharedRounding::s ? size : capped);
 }
-// `coherent` is the sum over cells of (sum_k w_k)^2, `independent` the sum of w_k^2.
+// Returns the size of a sink that S's rounding rounds.
+inline double rounded_size(const Model& model, const Sink& sink) {
+  return model.s_place == Model::PlaceOfS::logit ? std::abs(sink.s) : 0;
+}
+// `coherent` is the sum over cells of (sum_k w_k)^2, `independent` the sum of w_k^2. For exp2, whose
+// phases are wide, `independent` is at least the sum over steps of (sum_k w_k)^2.
 inline double shared_variance(SharedRounding rounding, const Model& model, double coherent,
                               double independent) {
-  if (rounding == SharedRounding::exp2) return square(model.exp2_error) / 2 * coherent;
+  if (rounding == SharedRounding::exp2)
+    return square(model.exp2_error) / 2 * std::max(coherent, independent);
   const double squared = rounding == SharedRounding::s ? model.s_roundings * square(model.u_s)
                                                        : square(model.tanh_error);
   return kappa_coherent * squared * std::max(coherent, independent);
@@ -104,7 +111,7 @@ inline double shared_variance(SharedRounding rounding, const Model& model, doubl
 struct ColumnSums {
   double o = 0, p_squared = 0;                  // o_j, sum p_k^2 v_kj^2
   double range = 0;                             // R_j
-  double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) t_k, sum t_k^2
+  double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) c_k, sum t_k^2
   double repeated = 0;                          // n (4 S_t S_vj - 1)+ / 3
 };
 // The least error, in units of max |v|: a bound of the sum of weights too small for fp32. Without
@@ -115,7 +122,8 @@ inline constexpr double min_error = 0x1p-48;
 inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
   return pv.steps(n) * pv.f_out;
 }
-// TA's systematic part: (|sum sign(v_kj) t_k / 2| + ceil(n/L) f_out R_j / 2) / 3.
+// TA's systematic part: (|sum sign(v_kj) c_k / 2| + ceil(n/L) f_out R_j / 2) / 3, with c_k =
+// counted_loss(t_k, f R_j).
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
@@ -125,30 +133,37 @@ inline double error_of_sums(const Model& model, bool scaled_outside, double lse)
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
 }
+// Returns half the smallest subnormal of P V's accumulator, in units of O / unit.
+inline double smallest_sum(const Model& model, double l, double unit) {
+  return model.pv.eta / ((model.p_normalized ? 1 : l) * model.p_prescale * unit);
+}
 struct Accumulation {
-  // `repeated`: n (4 S_t - 1)+ / 3 of the addends of l.
+  // `repeated`: n (4 S_t - 1)+ / 3 of the addends of l. `smallest`: smallest_sum().
   // `reciprocal`: the relative error of 1 / l, also of each split. `of_sums`: error_of_sums().
-  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal,
-               double of_sums)
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double smallest,
+               double reciprocal, double of_sums)
       : of_repeated(0.3 * pv.u),
         of_o(0.3 * square(pv.u) * (static_cast<double>(n) / 3 + 4) +
              square(of_repeated * repeated) + square(reciprocal) + square(of_sums)),
         of_p_squared(square(pv.u) * (static_cast<double>(n) / 3 + 4) + square(reciprocal)),
+        keys(static_cast<double>(n)),
+        of_smallest(square(keys * smallest)),
         loss(step_loss(pv, n)),
         toward_zero(pv.toward_zero) {}
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
   // + (n (4 S_t - 1)+ / 3 o_j)^2) + reciprocal^2 (o_j^2 + sum p_k^2 v_kj^2) + of_sums^2 o_j^2
-  // + least^2; toward zero also + drift^2 + sum t_k^2 / 6
+  // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + least^2; toward zero also + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least) const {
     const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
-                            square(of_repeated * sums.repeated * sums.range) + square(least);
+                            square(of_repeated * sums.repeated * sums.range) +
+                            std::min(of_smallest, keys * sums.p_squared) / 3 + square(least);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);
   }
 
-  double of_repeated, of_o, of_p_squared, loss;
+  double of_repeated, of_o, of_p_squared, keys, of_smallest, loss;
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3. If O is rounded between
@@ -178,8 +193,9 @@ inline double with_stored_lse(const Model& model, double lse, double variance) {
 }
 // Returns how far rounding these logits shifts the LSE. Cells miss two cases: logits whole rounding
 // intervals apart, which all round alike, and intervals so large that the shift exceeds the first
-// order of the errors. Keys with p = 0 are left out.
-double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
-                 const Sink* sink, double lse);
+// order of the errors. `held` are the rounded logits, `sink` that of a sink. Keys with p = 0 are left
+// out.
+double lse_shift(const double* held, const double* p, KeyRange keys, std::optional<double> sink,
+                 double lse);
 
 }  // namespace plumbline

@@ -1,5 +1,7 @@
 // The variance of O from errors of the logits, or a bound of it: TL in docs/judging-formulas.md.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "harness/reference/variance_terms.h"
 
@@ -82,6 +84,23 @@ void sum_exactly(BlockSums& sums, Moments& moments, std::span<const std::int64_t
   moments.add_excess(sums, tied, true, result);
 }
 
+// Adds what elements of Q near a tie may change, which all keys share.
+void add_query_ties(const RowBlock& block, std::int64_t row, Buffer<double>& result) {
+  const HeadData& head = *block.head;
+  std::vector<double> shift(static_cast<std::size_t>(head.dim_vo));
+  for (const QueryTie& tie : block.ties.data()[row]) {
+    std::ranges::fill(shift, 0);
+    block.for_seen(row, [&](std::int64_t k) {
+      const double weight = block.p_of(row)[k] * block.shift_by(tie, row, k);
+      const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
+      for (std::int64_t j = 0; j < head.dim_vo; ++j)
+        shift.data()[j] += weight * (v[j] / head.v_unit - block.o_of(row, j));
+    });
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      result.data()[row * head.ld + j] += square(shift.data()[j]) / shared_slack;
+  }
+}
+
 }  // namespace
 
 void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_variance,
@@ -92,7 +111,9 @@ void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_vari
     if (needs_exact_sum(sums, r, p_variance, result)) rows.push_back(r);
   }
   if (!rows.empty()) sum_exactly(sums, moments, rows, p_variance, result);
-  for (std::int64_t r = 0; r < block.rows && !block.sinks.empty(); ++r) {
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    add_query_ties(block, r, result);
+    if (block.sinks.empty()) continue;
     const double error = block.sink(r)->p * sink_sd(*block.sink(r));  // a sink's v is 0
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
       result.data()[r * block.head->ld + j] += square(error * block.o_of(r, j));

@@ -59,6 +59,11 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   }
   double variance = excludes ? of_logits(sums, row, p) : of_logits(sums, row);
   if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
+  for (const QueryTie& tie : block.ties.data()[row]) {
+    double shift = 0;
+    block.for_seen(row, [&](std::int64_t k) { shift += p[k] * block.shift_by(tie, row, k); });
+    variance += square(shift) / shared_slack;
+  }
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];

@@ -29,6 +29,7 @@ double roundoff(DType dtype) { return is_rounded(dtype) ? unit_roundoff(dtype) :
 AccumulationModel::AccumulationModel(const Accumulator& accumulator) {
   if (accumulator.dtype == DType::f16) {
     u = unit_roundoff(DType::f16);
+    eta = half_smallest_subnormal(DType::f16);
     return;
   }
   toward_zero = accumulator.toward_zero;
@@ -71,10 +72,17 @@ Model::Model(const RoundingSpec& spec, double scale)
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;
   p_normal = std::ldexp(eta_p, significand_bits(spec.p_dtype));
-  p_cell_bits = rounds_p ? significand_bits(spec.p_dtype) + cell_extra_bits : exact_tie_bits;
+  // Logits that agree in more bits than Q K^T keeps share the loss of truncated products.
+  const bool few_bits = qk.toward_zero && spec.qk_accumulator.fraction_bits < 23;
+  p_cell_bits = rounds_p   ? significand_bits(spec.p_dtype) + cell_extra_bits
+                : few_bits ? spec.qk_accumulator.fraction_bits + cell_extra_bits
+                           : exact_tie_bits;
   int exponent = 0;
   if (u_s > 0 && spec.s_rounded_twice && std::frexp(std::abs(scale), &exponent) != 0.5)
     s_roundings = 2;
+  if (spec.s_rounded_before_bias) s_place = PlaceOfS::before_bias;
+  if (spec.s_rounded_before_softcap) s_place = PlaceOfS::before_softcap;
+  ring_update = spec.ring_update;
   if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
 }
 

@@ -2,6 +2,7 @@
 // docs/judging-formulas.md, "Symbols": u is a unit roundoff, eta half the smallest subnormal.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -28,6 +29,14 @@ inline constexpr double kappa_truncated = 0.7213475204444817 - 0.520342245052644
 // Number of keys after which 16-bit O is rounded: the smallest tile that kernels have.
 inline constexpr std::int64_t smallest_tile = 16;
 
+// Returns t, the truncation loss of a product, as TA's systematic part counts it. With q = f R_j, a
+// product far below q is lost whole if the sum already is near R_j: 1 / sqrt(slack) in place of 1/6
+// of t.
+inline constexpr double swamped = 4.477;  // 6 / sqrt(1.2) - 1
+inline double counted_loss(double t, double q) {
+  return q > 0 ? t * (1 + swamped * std::min(1.0, 2 - 2 * t / q)) : 0;
+}
+
 // Accumulation of one matrix product.
 struct AccumulationModel {
   explicit AccumulationModel(const Accumulator& accumulator);
@@ -35,6 +44,7 @@ struct AccumulationModel {
   // unit roundoff of one addition: of fp32, or of fp16 for fp16 accumulators, which round to
   // nearest
   double u = u32;
+  double eta = 0;  // half the smallest subnormal of an fp16 accumulator
   bool toward_zero = false;
   // weight of the last bit kept inside a step, and of the step's fp32 result
   double f = 0, f_out = 0;
@@ -70,10 +80,12 @@ struct Model {
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded
+  enum class PlaceOfS { logit, before_bias, before_softcap } s_place = PlaceOfS::logit;
   double s_roundings = 1;     // successive roundings of S
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
+  bool ring_update = false;
   double exp2_error = 0, tanh_error = 0, reciprocal_error = 0;
   bool lse_includes_sink = true;
   bool merges = false;  // merge of states: logits come from memory

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_REFERENCE_ABI 3u
+#define PLUMBLINE_REFERENCE_ABI 4u
 
 /* Symbols as in docs/judging-formulas.md; 0 for a rounding that is not made. */
 typedef struct plumbline_reference_accumulator {
@@ -30,7 +30,6 @@ typedef struct plumbline_reference_model {
   double p_normal;   /* smallest normal P, in those units */
   double u_s, eta_s; /* S */
   double u_split, eta_split;
-  double exp2_error;
   int32_t p_cell_bits; /* keys whose t agree when rounded to these bits share a cell of P */
   int32_t s_cell_bits;
   int32_t denominator_from_rounded_p; /* boolean */

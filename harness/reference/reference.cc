@@ -46,11 +46,23 @@ RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
   const Model& model = worker.scales.model();
   const double* s = block.s_of(row);
-  double largest = -std::numeric_limits<double>::infinity();
+  double largest = -std::numeric_limits<double>::infinity(), of_ties = 0;
   block.for_seen(row, [&](std::int64_t key) { largest = std::max(largest, s[key]); });
+  for (const QueryTie& tie : block.ties.data()[row]) {
+    double most = 0;
+    block.for_seen(row, [&](std::int64_t key) {
+      if (s[key] == largest) most = std::max(most, std::abs(block.shift_by(tie, row, key)));
+    });
+    of_ties += square(most) / shared_slack;
+  }
+  double rounded = 0;  // the largest that S's rounding rounds, among the keys with this logit
+  block.for_seen(row, [&](std::int64_t key) {
+    if (model.u_s > 0 && s[key] == largest)
+      rounded = std::max(rounded, block.rounded_size(model, row, key));
+  });
   const double size = std::abs(largest);
-  return {largest, square(worker.scales.largest_logit_error(row)) +
-                       model.s_roundings * square(model.u_s * size + model.eta_s) +
+  return {largest, of_ties + square(worker.scales.largest_logit_error(row)) +
+                       model.s_roundings * square(model.u_s * rounded + model.eta_s) +
                        square(model.tanh_error * std::max(size, block.cap())) +
                        square(u32 * (4 * size + 1))};
 }

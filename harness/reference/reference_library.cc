@@ -26,7 +26,6 @@ plumbline_reference_model to_abi(const Model& m) {
           m.eta_s,
           m.u_split,
           m.eta_split,
-          m.exp2_error,
           m.p_cell_bits,
           m.s_cell_bits,
           m.denominator_from_rounded_p ? 1 : 0,
@@ -235,8 +234,9 @@ bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&
          !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero &&
-         !spec.s_rounded_twice && spec.o_between_tiles == DType::none &&
-         spec.reciprocal_rel_error == 0;
+         !spec.s_rounded_twice && !spec.ring_update && spec.o_between_tiles == DType::none &&
+         spec.q_prescaled == DType::none && spec.exp2_rel_error == 0 && spec.reciprocal_rel_error == 0 &&
+         spec.pv_accumulator.dtype != DType::f16;
 }
 
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs,

@@ -58,16 +58,26 @@ double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_incl
 }
 
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
-                  const RowId& id, std::span<double> row) {
+                  const RowId& id, std::span<double> row, std::vector<QueryTie>* ties) {
   const double scale = geometry.problem().softmax_scale();
   stored_query(geometry, inputs.q, model.kv_dequantized_to, id.sample, id.row, id.head, row);
   if (model.inputs_rounded != DType::none && !geometry.problem().has_fp8_q()) {
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
-  // Rounds Q exactly as the kernel does. The products with K are logits in base 2 or e.
-  const double factor = model.q_base == 1 ? scale : scale * std::numbers::log2e;
-  for (double& value : row) value = round_to(value * factor, model.q_prescaled);
+  // Rounds Q as kernels do: the fp32 product with an fp32 factor. Kernels make this factor in
+  // several ways, which differ by an ulp. The products with K are logits in base 2 or e.
+  const auto factor =
+      static_cast<float>(model.q_base == 1 ? scale : scale * std::numbers::log2e);
+  for (std::size_t d = 0; d < row.size(); ++d) {
+    const double product = static_cast<float>(row[d]) * factor,
+                 rounded = round_to(product, model.q_prescaled);
+    for (const double side : {1 - 0x1p-22, 1 + 0x1p-22}) {
+      const double step = std::abs(round_to(product * side, model.q_prescaled) - rounded);
+      if (ties != nullptr && step > 0) ties->push_back({static_cast<std::int64_t>(d), step});
+    }
+    row[d] = rounded;
+  }
   return model.q_base;
 }
 
@@ -151,10 +161,11 @@ void RowBlock::set_features(const ReferenceContext& question, std::span<const Ro
 
 void RowBlock::load_q(const ReferenceContext& question, std::span<const RowId> ids) {
   double* row = q.data();
+  ties.clear();
   for (const RowId& id : ids) {
     const auto dims = static_cast<std::size_t>(head->dim_qk);
     scale = load_query(question.geometry, question.inputs, question.model, id,
-                       std::span<double>(row, dims));
+                       std::span<double>(row, dims), &ties.emplace_back());
     row += head->dim_qk;
   }
 }
@@ -224,7 +235,34 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
   lse[r] = m + std::log(sum);
   hide(row, m);
   if (!sinks.empty()) add_sink(row, m, sum, model);
+  if (model.u_s > 0) round_logits(row, model);
   prefixes.start_row(row, p_row);
+}
+
+// Returns a sink's logit as the kernel holds it.
+double held_sink(const Model& model, const Sink& sink) {
+  return model.s_place == Model::PlaceOfS::logit ? round_to(sink.s, model.s_rounded) : sink.s;
+}
+
+void RowBlock::round_logits(std::int64_t row, const Model& model) {
+  using Place = Model::PlaceOfS;
+  const auto r = static_cast<std::size_t>(row);
+  unrounded.resize(s.size()), held.resize(s.size()), held_max.resize(row_max.size());
+  double& largest = held_max[r];
+  largest = sinks.empty() ? minus_infinity : held_sink(model, sinks[r]);
+  const Place place = shapes.empty() ? Place::logit : model.s_place;
+  for (std::int64_t k = keys_of(row).begin; k < keys_of(row).end; ++k) {
+    const std::int64_t at = row * stride + k;
+    const double logit = s.data()[at], bias = place == Place::logit ? 0 : logit - capped.data()[at];
+    double& y = unrounded.data()[at];
+    y = place == Place::logit         ? logit
+        : place == Place::before_bias ? capped.data()[at]
+                                      : x.data()[at];
+    const double rounded = round_to(y, model.s_rounded);
+    held.data()[at] =
+        bias + (place == Place::before_softcap ? shapes[r].capped(rounded) : rounded);
+    if (p.data()[at] > 0) largest = std::max(largest, held.data()[at]);
+  }
 }
 
 }  // namespace plumbline

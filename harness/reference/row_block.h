@@ -10,18 +10,28 @@
 
 namespace plumbline {
 
+// An element of a pre-scaled Q whose fp32 product lies so near a tie that a kernel may round it to
+// the other neighbour. `step` is the distance of the two.
+struct QueryTie {
+  std::int64_t dim = 0;
+  double step = 0;
+};
 // Loads the row's Q as the products see it, [dim_qk]: rounded, and pre-scaled if the model requires
 // it. Returns the scale by which q . k becomes a logit in natural units.
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
-                  const RowId& id, std::span<double> row);
+                  const RowId& id, std::span<double> row, std::vector<QueryTie>* ties = nullptr);
 
-// The attention sink of one row: a logit whose v is 0.
+// The attention sink of one row: a logit whose v is 0. Specs that round S at another place than the
+// logit do not round it.
 struct Sink {
   double s = 0;           // natural units
   double p = 0;           // its weight; the weights of the keys sum to 1 - p
   double lse_keys = 0;    // LSE of the row without it
   double keys_total = 0;  // l without it, in units of exp(m)
 };
+
+// Returns a sink's logit as a kernel holds it that rounds S.
+double held_sink(const Model& model, const Sink& sink);
 
 // A row with at least this many visible keys and a finite V is long. In long rows, bounds may
 // replace the worst case and the sizes of the products q_d k_d. Bounds of R_j may move spre by
@@ -39,6 +49,7 @@ struct RowBlock {
   double scale = 1;               // s = scale * (q . k), natural-log units
   // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec requires it
   Buffer<double> q;
+  std::vector<std::vector<QueryTie>> ties;  // [R]
   Buffer<double> s, p;          // [R, stride]
   Buffer<double> o;             // [R, dim_vo]
   PrefixBounds prefixes;        // bounds of O's prefix sums
@@ -51,6 +62,11 @@ struct RowBlock {
   std::vector<LogitShape> shapes;  // [R] keys counted from the block's key 0
   // [R, stride] scale * (q . k), d s / d x, c tanh(x / c); empty without shapes
   Buffer<double> x, slope, capped;
+  // If the spec rounds S: what is rounded (s, c or x), by how much an error of it changes the logit,
+  // and the logit after the rounding, [R, stride]; the largest such logit of keys and sink, [R].
+  Buffer<double> unrounded, held;
+  std::vector<double> held_max;
+
   // [R] the visible keys; empty if no row can have hidden keys between them
   std::vector<std::vector<std::int32_t>> seen;
 
@@ -74,6 +90,21 @@ struct RowBlock {
   double by_log_scale(std::int64_t at) const {
     return shapes.empty() ? s.data()[at] : slope.data()[at] * x.data()[at];
   }
+  // Returns by how much logit `key` of a row changes if the tie is rounded the other way.
+  double shift_by(const QueryTie& tie, std::int64_t row, std::int64_t key) const {
+    const double of_product = scale * tie.step * head->k[static_cast<std::size_t>(
+                                                     (first_key + key) * head->dim_qk + tie.dim)];
+    return shapes.empty() ? of_product : slope.data()[row * stride + key] * of_product;
+  }
+  // Returns |d s / d ln y| of a spec that rounds y, which is s, c or x.
+  double rounded_size(const Model& model, std::int64_t row, std::int64_t key) const {
+    const std::int64_t at = row * stride + key;
+    const double y = std::abs(unrounded.data()[at]);
+    return model.s_place == Model::PlaceOfS::before_softcap && !shapes.empty()
+               ? slope.data()[at] * y
+               : y;
+  }
+  const double* held_of(std::int64_t row) const { return held.data() + row * stride; }
   double cap() const { return shapes.empty() ? 0 : shapes.front().cap; }
   bool is_long(std::int64_t row) const { return count(row) >= long_row && head->finite; }
   // Calls visit(k) for each visible key of the row, in key order.
@@ -119,6 +150,7 @@ struct RowBlock {
   void shape_logits(std::int64_t row);
   void hide(std::int64_t row, double logit);
   void add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model);
+  void round_logits(std::int64_t row, const Model& model);
 };
 
 }  // namespace plumbline

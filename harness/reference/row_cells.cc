@@ -32,13 +32,14 @@ void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Ce
 }
 
 void RowCells::find(const Model& model, const RowBlock& block, std::int64_t row, Cells& cells) {
-  const double *s = block.s_of(row), *p = block.p_of(row);
-  const double m = block.row_max.data()[row], l = block.total.data()[row],
+  const double* p = block.p_of(row);
+  const double l = block.total.data()[row],
                total = model.p_normalized ? 1 : l;  // p * total is the P that is rounded
   const auto build_by = [&](auto label) { build(block, row, KeepCells::multi_key, cells, label); };
   if (model.u_s > 0) {
-    build_by(
-        [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model) * (total / l), model); });
+    // Keys with equal rounded logits have equal t, so rounding P gives them equal errors.
+    const double *held = block.held_of(row), m = block.held_max.data()[row];
+    build_by([&](std::int64_t k) { return p_cell(std::exp(held[k] - m) * (total / l), model); });
   } else if (model.eta_p > 0) {
     build_by([&](std::int64_t k) { return p_cell(p[k] * total, model); });
   } else {
@@ -57,13 +58,23 @@ void RowCells::find(SharedRounding rounding, const Model& model, const RowBlock&
   const double cap = block.cap(), m = block.row_max.data()[row];
   switch (rounding) {
     case SharedRounding::s:
-      return build_by(block.s_of(row), sink, [&](double s) { return s_cell(s, model); });
+      return build_by(block.unrounded.data() + row * block.stride, sink,
+                      [&](double y) { return s_cell(y, model); });
     case SharedRounding::exp2:
       return build_by(block.s_of(row), sink, [=](double s) { return exp2_phase(s - m); });
     case SharedRounding::tanh:
       return build_by(block.x.data() + row * block.stride, nullptr,
                       [=](double x) { return tanh_cell(x / cap); });
   }
+}
+
+void RowCells::find_exp2_steps(const RowBlock& block, std::int64_t row, const Sink* sink,
+                               Cells& cells) {
+  const double* s = block.s_of(row);
+  const double m = block.row_max.data()[row];
+  build(
+      block, row, KeepCells::all, cells, [=](std::int64_t k) { return exp2_step(s[k] - m); },
+      sink != nullptr ? std::optional(exp2_step(sink->s - m)) : std::nullopt);
 }
 
 }  // namespace plumbline

@@ -16,6 +16,8 @@ class RowCells {
   // Finds all cells of a shared rounding. A sink has the key block.sink_key().
   void find(SharedRounding rounding, const Model& model, const RowBlock& block, std::int64_t row,
             const Sink* sink, Cells& cells);
+  // Finds all cells of exp2_step().
+  void find_exp2_steps(const RowBlock& block, std::int64_t row, const Sink* sink, Cells& cells);
 
  private:
   template <class Label>

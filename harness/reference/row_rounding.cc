@@ -164,10 +164,10 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
                           const RowRounding& result) {
   for (auto* per_key : {&s_, &t_}) per_key->clear();
   key_.clear();
-  const double *s = block.s_of(row), *p = block.p_of(row);
+  const double *s = model.u_s > 0 ? block.held_of(row) : block.s_of(row), *p = block.p_of(row);
   block.for_seen(row, [&](std::int64_t k) {
     key_.push_back(k);
-    s_.push_back(model.u_s > 0 ? round_to(s[k], model.s_rounded) : s[k]);
+    s_.push_back(s[k]);
     t_.push_back(p[k] * result.t_of_p);
   });
   lag_.resize(key_.size());
@@ -241,22 +241,26 @@ double RowRoundings::error_of(const Model& model, std::size_t i) const {
 // Computes delta_k = rnd(p_k) - p_k. If S is rounded, the p_k are computed from rounded logits.
 void RowRoundings::find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
                                    const Cells& cells, RowRounding& result) {
-  const double *s = block.s_of(row), *p = block.p_of(row);
+  const double* p = block.p_of(row);
   result.errors.assign(static_cast<std::size_t>(block.stride), 0);
-  double m = block.row_max.data()[row], factor = 1;  // p_k = factor exp(rounded s_k - rounded m)
+  std::vector<double> of_rounded;  // p_k of the rounded logits
   double independent = 0;
   if (model.u_s > 0) {
     const Sink* sink = block.sink(row);
-    double total = sink != nullptr ? t_of_rounded(sink->s, m, model) : 0;
-    block.for_seen(row, [&](std::int64_t k) { total += t_of_rounded(s[k], m, model); });
-    factor = 1 / total;
+    const double *held = block.held_of(row), m = block.held_max.data()[row];
+    double total = sink != nullptr ? std::exp(held_sink(model, *sink) - m) : 0;
+    of_rounded.resize(static_cast<std::size_t>(block.stride));
+    block.for_seen(row,
+                   [&](std::int64_t k) { total += of_rounded.data()[k] = std::exp(held[k] - m); });
+    for (double& of_key : of_rounded) of_key /= total;
+    p = of_rounded.data();
   }
   block.for_seen(row, [&](std::int64_t k) {
-    const double of_key = model.u_s > 0 ? factor * t_of_rounded(s[k], m, model) : p[k],
+    const double of_key = p[k],
                  error = model.rounded_p(of_key * (1 + 1e-12)) - of_key;
     result.errors.data()[k] = static_cast<float>(error);
     result.error_sum += error;
-    independent += normalized_variance(model, p[k], error);
+    independent += normalized_variance(model, block.p_of(row)[k], error);
   });
   const std::vector<double> errors(result.errors.begin(), result.errors.end());
   result.sum_variance = normalized_sum_variance(result.error_sum, independent,
@@ -303,7 +307,7 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   if (!some_are_few && !result.is_flat && !any_maximum) return;
 
   gather(model, block, row, result);
-  if (model.u_s > 0) m = round_to(m, model.s_rounded);
+  if (model.u_s > 0) m = *std::ranges::max_element(s_);
   const bool repeats = result.is_flat && !block.shapes.empty() &&
                        block.shapes[static_cast<std::size_t>(row)].has_bias();
   const std::vector<Guess> all = guesses(model, sink != nullptr, repeats);
@@ -359,7 +363,7 @@ void RowRoundings::errors_by_guess(const Model& model, const RowBlock& block, st
   gather(model, block, row, of_row);
   const Sink* sink = block.sink(row);
   double m = largest_logit(block, row);
-  if (model.u_s > 0) m = round_to(m, model.s_rounded);
+  if (model.u_s > 0) m = *std::ranges::max_element(s_);
   for (const Guess& guess : guesses(model, sink != nullptr, false)) {
     find_lag(model, guess, m, sink);
     std::vector<double>& errors = result.emplace_back(stride, 0.0);

@@ -216,7 +216,7 @@ class ScaleSums {
     const Model& model = reference_context_.model;
     const RowRounding& rounding = worker_.scales.rounding(r);
     const PWeights of_p = p_weights(model, block.total.data()[r], rounding);
-    const double *p = block.p_of(r), *s = block.s_of(r);
+    const double* p = block.p_of(r);
     sum.shared.resize(std::max(sum.shared.size(), errors_.size()));
     double of_rounded_p = 0, of_rounded_s = 0;
     block.for_seen(r, [&](std::int64_t k) {
@@ -229,7 +229,8 @@ class ScaleSums {
       } else if (model.u_p > 0) {
         of_rounded_p += square(model.u_p) * of_p.independent(p[k]) * square(x);
       }
-      of_rounded_s += square(p[k] * s[k] * (y - on_o));
+      if (model.u_s > 0)
+        of_rounded_s += square(p[k] * block.rounded_size(model, r, k) * (y - on_o));
       for (std::size_t i = 0; i < errors_.size(); ++i) sum.shared[i] += errors_[i].data()[k] * x;
     });
     sum.variance +=

@@ -1,4 +1,6 @@
 // Variances from roundings that whole cells of keys share: of S, of a softcap's tanh and of exp2.
+#include <algorithm>
+
 #include "harness/reference/variance_terms.h"
 
 namespace plumbline {
@@ -7,20 +9,24 @@ void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std:
                             const double* p, const Sink* sink) {
   const RowBlock& block = *sums.block;
   row_cells_.find(rounding, sums.model, block, row, sink, cells_);
+  if (rounding == SharedRounding::exp2) row_cells_.find_exp2_steps(block, row, sink, steps_);
   weights_.resize(static_cast<std::size_t>(block.stride + 1));
   const auto [begin, end] = block.keys_of(row);
-  const double* s = block.s_of(row);
-  const double* capped =
-      rounding == SharedRounding::tanh ? block.capped.data() + row * block.stride : s;
-  for (std::int64_t k = begin; k < end; ++k)
-    weights_.data()[k] = shared_weight(rounding, p[k], s[k], capped[k]);
-  if (sink != nullptr) weights_.back() = shared_weight(rounding, sink->p, sink->s, 0);
+  const double* capped = block.capped.data() + row * block.stride;
+  for (std::int64_t k = begin; k < end; ++k) {
+    const double size =
+        rounding == SharedRounding::s ? block.rounded_size(sums.model, row, k) : 0;
+    weights_.data()[k] =
+        shared_weight(rounding, p[k], size, rounding == SharedRounding::tanh ? capped[k] : 0);
+  }
+  if (sink != nullptr)
+    weights_.back() = shared_weight(rounding, sink->p, rounded_size(sums.model, *sink), 0);
 }
 
 void SharedRoundings::find(const BlockSums& sums, Buffer<double>& of_s, Buffer<double>& of_exp2) {
   const RowBlock& block = *sums.block;
   const std::int64_t ld = block.head->ld;
-  for (auto* per_column : {&coherent_, &independent_})
+  for (auto* per_column : {&coherent_, &independent_, &of_steps_})
     per_column->assign(static_cast<std::size_t>(ld), 0);
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
@@ -32,6 +38,12 @@ void SharedRoundings::find(const BlockSums& sums, Buffer<double>& of_s, Buffer<d
       weights32_.assign(weights_.begin(), weights_.end());
       shift_by_o(block, std::span(&r, 1), shift_);
       cell_moments(cells_, weights32_.data(), block, shift_, coherent_.data(), independent_.data());
+      if (rounding == SharedRounding::exp2) {
+        cell_moments(steps_, weights32_.data(), block, shift_, of_steps_.data(),
+                     independent_.data());
+        std::ranges::transform(independent_, of_steps_, independent_.begin(),
+                               [](float a, float b) { return std::max(a, b); });
+      }
       double* result = variance.data() + r * ld;
       for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
         result[j] +=
@@ -47,11 +59,17 @@ void SharedRoundings::add_to_lse(const BlockSums& sums, std::int64_t row, const 
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
     weigh(rounding, sums, row, p, sink);
-    const CellSums of_cells = cell_sums(cells_, weights_.data());
+    CellSums of_cells = cell_sums(cells_, weights_.data());
+    if (rounding == SharedRounding::exp2) {
+      of_cells.independent =
+          std::max(of_cells.independent, cell_sums(steps_, weights_.data()).coherent);
+    }
     double added = shared_variance(rounding, sums.model, of_cells.coherent, of_cells.independent);
     if (rounding == SharedRounding::s) {
-      added = std::max(added, square(lse_shift(sums.model, block.s_of(row), p, block.keys_of(row),
-                                               sink, block.lse.data()[row])));
+      const auto of_sink =
+          sink != nullptr ? std::optional(held_sink(sums.model, *sink)) : std::nullopt;
+      added = std::max(added, square(lse_shift(block.held_of(row), p, block.keys_of(row), of_sink,
+                                               block.lse.data()[row])));
     }
     variance += added;
   }

@@ -72,9 +72,9 @@ class SharedRoundings {
              const Sink* sink);
 
   RowCells row_cells_;
-  Cells cells_;
+  Cells cells_, steps_;          // steps_: of exp2_step(), empty for other roundings
   std::vector<double> weights_;  // [stride + 1], the last for the sink
-  Buffer<float> weights32_, coherent_, independent_;
+  Buffer<float> weights32_, coherent_, independent_, of_steps_;
   Shift shift_;
 };
 

@@ -5,6 +5,6 @@ namespace plumbline {
 
 // Raised when any result changes. Stored outcomes and cached references of another version are not
 // compared.
-inline constexpr int reference_version = 6;
+inline constexpr int reference_version = 7;
 
 }  // namespace plumbline

@@ -16,7 +16,6 @@ void add_rounding_of_logits(BlockSums& sums) {
   for (std::int64_t r = 0; r < block.rows; ++r) {
     LogitSums& of_row = sums.logits.sums.data()[r];
     const float* p = sums.logits.p_of(r);
-    const double* s = block.s_of(r);
     of_row.p_sd = of_row.sd = of_row.sd_squared = 0;
     for (std::int64_t k = block.keys_of(r).begin; k < block.keys_of(r).end; ++k) {
       float& sd = sums.logits.sd_of(r)[k];
@@ -24,7 +23,10 @@ void add_rounding_of_logits(BlockSums& sums) {
         sd += static_cast<float>(sums.model.tanh_error *
                                  std::abs(block.capped.data()[r * block.stride + k]));
       }
-      sd += static_cast<float>(sums.model.s_roundings * sums.model.u_s * std::abs(s[k]));
+      if (sums.model.u_s > 0) {
+        sd += static_cast<float>(sums.model.s_roundings * sums.model.u_s *
+                                 block.rounded_size(sums.model, r, k));
+      }
       of_row.p_sd += p[k] * sd;
       of_row.sd += sd;
       of_row.sd_squared += sd * sd;
@@ -54,8 +56,9 @@ WorstSums worst_sums(const BlockSums& sums, std::int64_t row, double of_product)
                   model.u_p * near_zero, of_logits.p_sd + model.exp2_error * of_logits.p};
   if (model.denominator_from_rounded_p) worst.of_o += model.largest_p * model.u_p + worst.near_zero;
   if (const Sink* sink = block.sink(row)) {
-    worst.of_o += sink->p * (sink_sd(*sink) + model.s_roundings * model.u_s * std::abs(sink->s) +
-                             model.exp2_error);
+    worst.of_o +=
+        sink->p * (sink_sd(*sink) + model.s_roundings * model.u_s * rounded_size(model, *sink) +
+                   model.exp2_error);
   }
   return worst;
 }

@@ -55,13 +55,6 @@ __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model
   return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0 puts both zeros into one cell
 }
 
-// Returns in which eighth of its binade exp(s - m) lies, 0 to 7.
-__device__ inline int exp2_phase(double s_minus_max) {
-  const double binades = s_minus_max * 1.4426950408889634074;
-  const double fraction = binades - floor(binades);
-  return fraction >= 0 ? static_cast<int>(fraction * 8) : 0;  // NaN if logits are infinite or NaN
-}
-
 // Return the sum, or the maximum, to every thread of the block. `warps` is shared memory with one
 // number per warp.
 template <class Combine>

@@ -133,12 +133,11 @@ struct CellSum {
 
 // A column's sums over the keys in key order.
 struct ColumnSums {
-  double p_squared = 0;                        // sum p_k^2 v_kj^2
-  double range = 0;                            // R_j
-  double p_independent = 0, logit = 0;         // for TP, for TL
-  double signed_loss = 0, square_loss = 0;     // for TA toward zero
-  double worst = 0;                            // for the bound
-  double phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // for TE
+  double p_squared = 0;                     // sum p_k^2 v_kj^2
+  double range = 0;                         // R_j
+  double p_independent = 0, logit = 0;      // for TP, for TL
+  double signed_loss = 0, square_loss = 0;  // for TA toward zero
+  double worst = 0;                         // for the bound
 };
 
 // Returns the worst-case relative error of each product of P and V, except that of the logit.
@@ -148,7 +147,7 @@ __device__ inline double product_error(const RowParameters& g, const Row& row) {
   return g.model.u_p + pv.u * sqrt(static_cast<double>(row.n)) + truncation + g.model.u_split;
 }
 __device__ inline double logit_bound(const RowParameters& g, const Row& row, std::int64_t k) {
-  return row.sd[k] + g.model.u_s * fabs(row.s[k]) + g.model.exp2_error;
+  return row.sd[k] + g.model.u_s * fabs(row.s[k]);
 }
 
 __device__ inline double find_o(const RowParameters& g, const Row& row, std::int64_t column,
@@ -179,7 +178,6 @@ __device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std
     sums.square_loss += loss * loss;
     sums.worst +=
         (p * (relative + logit_bound(g, row, k)) + g.model.u_p * rounding.near_zero(p)) * fabs(v);
-    if (g.model.exp2_error > 0) sums.phase[exp2_phase(row.s[k] - row.maximum)] += p * from_o;
   }
 }
 
@@ -212,9 +210,6 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   const plumbline_reference_accumulator& pv = g.model.pv;
   const double tp = square(g.model.u_p) * (sums.p_independent + of_p.excess());
   const double tl = sums.logit + of_logit.excess();
-  double te = 0;
-  for (const double phase : sums.phase) te += phase * phase;
-  te *= square(g.model.exp2_error) / 2;
   double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) +
               square(min_error * row.v_unit);
   if (pv.toward_zero != 0) {
@@ -228,7 +223,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
          square(g.model.eta_split) / 3;
   }
   *o_out = o;
-  *variance = tp + tl + te + ta + tr;
+  *variance = tp + tl + ta + tr;
   *bound = sums.worst + fabs(o) * bound_of_o + g.model.eta_split;
 }
 
@@ -247,11 +242,10 @@ __device__ inline double bound_of_o(const RowParameters& g, const Row& row, doub
 // Returns lse_sigma^2 without the part from rounding S.
 __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   const PRounding rounding = p_rounding(g, row);
-  double logit = 0, weights = 0, phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double logit = 0, weights = 0;
   for (std::int64_t k = 0; k < row.n; ++k) {
     logit += square(row.p[k] * row.sd[k]);
     weights += square(rounding.coherent(row.p[k]));
-    if (g.model.exp2_error > 0) phase[exp2_phase(row.s[k] - row.maximum)] += row.p[k];
   }
   CellSum of_logit, of_p;
   for_cells(
@@ -268,7 +262,6 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
       });
   double variance = logit + of_logit.excess() + square(row.mean_bias) +
                     square(u32 * (4 + fabs(row.lse) + 2 * sqrt(static_cast<double>(row.n))));
-  for (const double sum : phase) variance += square(g.model.exp2_error) / 2 * square(sum);
   if (g.model.denominator_from_rounded_p != 0)
     variance += square(g.model.u_p) * (weights - of_p.independent + of_p.coherent);
   return variance;

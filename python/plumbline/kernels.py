@@ -111,10 +111,14 @@ class Spec:
     denominator_from_rounded_p: Optional[bool] = None
     s_rounded: Optional[str] = None  # dtype S is rounded to; "none"
     s_rounded_twice: Optional[bool] = None  # also before the scale
+    # S is rounded after softcap, but before ALiBi and a bias; before all three
+    s_rounded_before_bias: Optional[bool] = None
+    s_rounded_before_softcap: Optional[bool] = None
     q_prescaled: Optional[str] = None  # dtype Q * scale * log2(e) is rounded to; "none"
     q_prescaled_without_log2e: Optional[bool] = None  # Q * scale instead of Q * scale * log2(e)
     split_partial_dtype: Optional[str] = None
     o_between_tiles: Optional[str] = None  # dtype O is rounded to after each tile; "none"
+    ring_update: Optional[bool] = None  # parts are merged by O -= w (O - O_i)
     # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
     qk_accumulator: Union[None, str, Mapping] = None
     pv_accumulator: Union[None, str, Mapping] = None

@@ -184,7 +184,9 @@ class Way:
     natural: bool = False         # exp(s - m) instead of exp2(s log2(e) - m log2(e))
     scale_at: str = "s"           # s, q, q_log2e, exponent, root
     q_dtype: Optional[str] = None
-    s_round: Optional[str] = None  # after, before, twice: S is rounded after / before the bias
+    # after, before, scores, twice: S is rounded after / before the bias, before the softcap, or
+    # before the scale and after the bias
+    s_round: Optional[str] = None
     tanh: Callable = np.tanh
     p_dtype: Optional[str] = "input"
     p_factor: float = 1.0
@@ -238,6 +240,8 @@ def logits(case, way, q, k, head_of_row, row, keys, rows):
         s = s * scale
     else:
         s = s * factor
+    if way.s_round == "scores":
+        s = to(s, sixteen)
     if case.softcap:
         cap = F32(case.softcap)
         s = cap * way.tanh(s / cap)
@@ -444,9 +448,8 @@ for count in (2, 3, 5, 6, 7):
 legal("stream_k", Way(splits=(0.21, 0.5, 0.83)))
 legal("stream_k_two", Way(splits=(0.37,), tile=32))
 legal("merge_in_pairs", Way(splits=5, merge="pairs"))
-legal("ring_2", Way(splits=2, merge="ring"))
-legal("ring_4", Way(splits=4, merge="ring"))
-legal("ring_7", Way(splits=7, merge="ring", tile=16))
+for count in (2, 4, 7):
+    legal(f"ring_{count}", Way(splits=count, merge="ring"), {"ring_update": True})
 # The choice of m.
 legal("lazy_maximum", Way(top="lazy"))
 legal("maximum_first", Way(top="one"))
@@ -470,8 +473,11 @@ legal("q_rounded", Way(scale_at="q", q_dtype="input"),
 legal("q_log2e_rounded", Way(scale_at="q_log2e", q_dtype="input"), {"q_prescaled": "input"},
       dtypes=SIXTEEN)
 # S in 16 bits.
-for place in ("after", "before"):
-    legal(f"s_rounded_{place}_bias", Way(s_round=place), {"s_rounded": "input"}, dtypes=SIXTEEN)
+legal("s_rounded_after_bias", Way(s_round="after"), {"s_rounded": "input"}, dtypes=SIXTEEN)
+legal("s_rounded_before_bias", Way(s_round="before"),
+      {"s_rounded": "input", "s_rounded_before_bias": True}, dtypes=SIXTEEN)
+legal("s_rounded_before_softcap", Way(s_round="scores"),
+      {"s_rounded": "input", "s_rounded_before_softcap": True}, dtypes=SIXTEEN)
 legal("s_rounded_twice", Way(s_round="twice"), {"s_rounded": "input", "s_rounded_twice": True},
       dtypes=SIXTEEN)
 # Softcap.

@@ -73,7 +73,7 @@ Groups cells_of_p(const SingleRow& row) {
   return grouped(row.keys, [&](std::size_t k) {
     const double l = row.model.p_normalized ? 1 : row.l;
     return row.model.u_s > 0
-               ? p_cell(t_of_rounded(row.s[k], row.m, row.model) * (l / row.l), row.model)
+               ? p_cell(std::exp(row.held[k] - row.held_max) * (l / row.l), row.model)
                : p_cell(row.p[k] * l, row.model);
   });
 }
@@ -120,12 +120,24 @@ double p_variance(const SingleRow& row, const Numbers& v, double o) {
       square(row.model.u_p) * (independent + excess(row.p_cells, shared)) + of_truncation,
       shared_error(row, v, o));
 }
-// TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j))
+// The sum over ties of Q of (sum_k p_k shift_k y_k)^2 / slack
+template <class Factor>
+double of_query_ties(const SingleRow& row, const Numbers& p, Factor factor) {
+  double variance = 0;
+  for (const Numbers& shifts : row.tie_shifts) {
+    double sum = 0;
+    for (std::size_t k = 0; k < row.keys; ++k) sum += p[k] * shifts[k] * factor(k);
+    variance += square(sum) / 1.2;
+  }
+  return variance;
+}
+// TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j)) + ties of Q
 double logit_variance(const SingleRow& row, const Numbers& v, double o) {
   const Numbers terms =
       each(row.keys, [&](std::size_t k) { return row.p[k] * row.sd[k] * (v[k] - o); });
   const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
-  return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink;
+  return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink +
+         of_query_ties(row, row.p, [&](std::size_t k) { return v[k] - o; });
 }
 // For S and exp2 the sink is one more key.
 bool has_sink(SharedRounding rounding, const Sink* sink) {
@@ -134,24 +146,34 @@ bool has_sink(SharedRounding rounding, const Sink* sink) {
 Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink) {
   return grouped(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
     const double s = k < row.keys ? row.s[k] : sink->s;
-    if (rounding == SharedRounding::s) return s_cell(s, row.model);
+    if (rounding == SharedRounding::s)
+      return s_cell(k < row.keys ? row.unrounded[k] : s, row.model);
     return rounding == SharedRounding::exp2 ? exp2_phase(s - row.m) : tanh_cell(row.x[k] / row.cap);
   });
 }
 // TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2) with sS_k =
 // sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error |c_k| and tanh
 // cells
-// TE: exp2_rel_error^2 / 2 sum over phases of (sum p_k y_k)^2
+// TE: exp2_rel_error^2 / 2 max(sum_k (p_k y_k)^2, sum over phases, sum over steps of (sum p_k y_k)^2)
 // y_k = factor(k): v_kj - o_j, or 1 for the LSE
 template <class Factor>
 double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
                           const Sink* sink, Factor factor) {
   const Groups cells = cells_of(row, rounding, sink);
   const Numbers terms = each(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
-    return factor(k) * (k < row.keys ? shared_weight(rounding, p[k], row.s[k], row.capped[k])
-                                     : shared_weight(rounding, sink->p, sink->s, 0));
+    if (k == row.keys)
+      return factor(k) * shared_weight(rounding, sink->p, rounded_size(row.model, *sink), 0);
+    const double size = rounding == SharedRounding::s ? row.rounded_size[k] : 0;
+    return factor(k) * shared_weight(rounding, p[k], size, row.capped[k]);
   });
-  return shared_variance(rounding, row.model, sum_over_cells(cells, terms), sum_of_squares(terms));
+  double independent = sum_of_squares(terms);
+  if (rounding == SharedRounding::exp2) {
+    const Groups steps = grouped(terms.size(), [&](std::size_t k) {
+      return exp2_step((k < row.keys ? row.s[k] : sink->s) - row.m);
+    });
+    independent = std::max(independent, sum_over_cells(steps, terms));
+  }
+  return shared_variance(rounding, row.model, sum_over_cells(cells, terms), independent);
 }
 // For TA and TR: R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|) the sums of
 // sign(v_kj) t_k and of t_k^2
@@ -165,8 +187,9 @@ ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
   }
   sums.range = high - low;
   for (std::size_t k = 0; k < row.keys; ++k) {
-    const double t = std::min(row.model.pv.f * sums.range, row.p[k] * std::abs(v[k]));
-    sums.truncated += v[k] < 0 ? -t : t;
+    const double q = row.model.pv.f * sums.range, t = std::min(q, row.p[k] * std::abs(v[k])),
+                 counted = counted_loss(t, q);
+    sums.truncated += v[k] < 0 ? -counted : counted;
     sums.truncated_squares += square(t);
   }
   return sums;
@@ -191,10 +214,24 @@ SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row,
   const HeadData& head = *block.head;
   const double* q = block.q.data() + row * head.dim_qk;
   v.resize(static_cast<std::size_t>(head.dim_vo));
+  tie_shifts.resize(block.ties[static_cast<std::size_t>(row)].size());
   block.for_seen(row, [&](std::int64_t k) {
     const std::int64_t at = row * block.stride + k;
     const bool plain = block.shapes.empty();
     s.push_back(block.s.data()[at]);
+    for (std::size_t t = 0; t < tie_shifts.size(); ++t) {
+      const QueryTie& tie = block.ties[static_cast<std::size_t>(row)][t];
+      tie_shifts[t].push_back(block.scale * tie.step *
+                              head.k[static_cast<std::size_t>(
+                                  (block.first_key + k) * head.dim_qk + tie.dim)] *
+                              (block.shapes.empty() ? 1 : block.slope.data()[at]));
+    }
+    if (model.u_s > 0) {
+      unrounded.push_back(block.unrounded.data()[at]);
+      rounded_size.push_back(block.rounded_size(model, row, k));
+      held.push_back(block.held.data()[at]);
+      held_max = block.held_max[static_cast<std::size_t>(row)];
+    }
     if (!local.errors.empty()) errors.push_back(local.errors[static_cast<std::size_t>(k)]);
     p.push_back(block.p.data()[at]);
     x.push_back(plain ? s.back() : block.x.data()[at]);
@@ -235,9 +272,14 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
   const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
-                           repeated_addends(n, row.repeated_p), row.model.reciprocal_error,
+                           repeated_addends(n, row.repeated_p), smallest_sum(row.model, row.l, 1),
+                           row.model.reciprocal_error,
                            error_of_sums(row.model, row.scaled_outside, row.lse));
-  of(Rounding::accumulation) = of_pv.variance(sums, min_error * row.v_unit);
+  double least = min_error * row.v_unit;
+  if (row.model.ring_update) {
+    for (const double value : v) least = std::max(least, u32 * std::abs(value));
+  }
+  of(Rounding::accumulation) = of_pv.variance(sums, least);
   if (row.model.u_split > 0 || row.model.u_tile > 0) {
     of(Rounding::split_partials) =
         stored_partials(row.model, 1, static_cast<std::int64_t>(row.keys), sums);
@@ -259,7 +301,8 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
-                             model.s_roundings * model.u_s * std::abs(row.s[k]) + model.exp2_error;
+                             (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
+                             model.exp2_error;
     const double near_zero = model.u_p * weights.near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
@@ -267,7 +310,8 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   if (model.denominator_from_rounded_p) of_o += model.largest_p * model.u_p;
   if (row.sink)
     of_o +=
-        row.sink->p * (sink_sd(*row.sink) + model.s_roundings * model.u_s * std::abs(row.sink->s) +
+        row.sink->p * (sink_sd(*row.sink) +
+                       model.s_roundings * model.u_s * rounded_size(model, *row.sink) +
                        model.exp2_error);
   const double tiles = std::ceil(static_cast<double>(row.keys) / smallest_tile);
   return products + std::abs(row.o[column]) * of_o + model.eta_split + tiles * model.eta_tile;
@@ -294,12 +338,16 @@ double exact_lse_variance(const SingleRow& row) {
   double variance =
       sum_of_squares(logit) + excess(row.p_cells, logit) + square(bias) + lse_floor(row.lse, n);
   if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
+  variance += of_query_ties(row, p, [](std::size_t) { return 1.0; });
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, row.model, row.cap)) continue;
     const double by_cells =
         of_shared_rounding(row, rounding, p, sink, [](std::size_t) { return 1.0; });
     const double shift = rounding == SharedRounding::s
-                             ? lse_shift(model, row.s.data(), p.data(), {0, n}, sink, row.lse)
+                             ? lse_shift(row.held.data(), p.data(), {0, n},
+                                         sink == nullptr ? std::nullopt
+                                                         : std::optional(held_sink(model, *sink)),
+                                         row.lse)
                              : 0;
     variance += std::max(by_cells, square(shift));
   }

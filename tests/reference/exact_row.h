@@ -22,6 +22,9 @@ struct SingleRow {
   Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
   Numbers n2;                      // a^2 n2_k
   Numbers sd, beta;
+  Numbers unrounded, rounded_size, held;  // if S is rounded, as in RowBlock
+  double held_max = 0;
+  std::vector<Numbers> tie_shifts;  // changes of s_k, for each element of Q near a tie
   RowRounding rounding;    // includes errors of the block's keys
   Numbers errors;          // errors of p_k in a flat row, otherwise empty
   double repeated_p = 0;   // S_t

@@ -51,7 +51,7 @@ class Row : QuadRoundedP {
  private:
   // ---- one column of O
   double sS(std::size_t k) const {
-    return std::sqrt(c_.kappa_t0 * s_roundings()) * c_.u_S * std::abs(s_[k]);
+    return std::sqrt(c_.kappa_t0 * s_roundings()) * c_.u_S * rounded_size(k);
   }
   // A second rounding changes nothing if the scale is a power of two.
   double s_roundings() const {
@@ -61,6 +61,22 @@ class Row : QuadRoundedP {
 
   double sT(std::size_t k) const {
     return is_sink(k) ? 0 : std::sqrt(c_.kappa_t0) * spec_.tanh_rel_error * std::abs(capped_[k]);
+  }
+  // An element of Q near a tie changes all logits of a row.
+  double query_ties(const Column& y, double p_factor) const {
+    double variance = 0;
+    for (const auto& [d, step] : ties_) {
+      double sum = 0;
+      for (std::size_t k = 0; k < keys_; ++k)
+        sum += p_factor * p_[k] * a_ * slope_[k] * step * static_cast<double>(k_[k][d]) * y[k];
+      variance += sq(sum) / c_.slack;
+    }
+    return variance;
+  }
+  double exp2_variance(const Column& error, std::size_t count) const {
+    return sq(spec_.exp2_rel_error) / 2 *
+           std::max({sum_of_squares(error, count), sum_of_squared_sums(phases(count), error),
+                     sum_of_squared_sums(exp2_steps(count), error)});
   }
   std::array<double, 6> column_terms(std::int64_t j) {
     quad o = 0;
@@ -76,13 +92,13 @@ class Row : QuadRoundedP {
     const Column py = column([&](std::size_t k) { return p_[k] * y[k]; });
     const double TP =
         std::max(p_variance(sums_rounded_p() ? y : v), sq(shared_error(j)) / c_.slack);
-    const double TL = sum_of_squares(logit) + excess(logit);
+    const double TL = sum_of_squares(logit) + excess(logit) + query_ties(y, 1);
     const Column tanh = column([&](std::size_t k) { return p_[k] * sT(k) * y[k]; });
     double TS =
         c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
     if (has_tanh_error())
       TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
-    const double TE = sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(n_), py);
+    const double TE = exp2_variance(py, n_);
     return {TP, TL, TS, TE, accumulation(v), split(v)};
   }
 
@@ -103,19 +119,22 @@ class Row : QuadRoundedP {
                 sq(0.3 * c_.u_pv * repeated(S_t * S_v) * R) +
                 sq(0.3 * c_.u_pv * repeated(S_t) * o_) +
                 sq(spec_.reciprocal_rel_error) * (sq(o_) + p2v(v));
+    const double smallest = c_.eta_pv / ((is_normalized() ? 1 : lt_) * spec_.p_prescale);
+    TA += std::min(sq(n * smallest), n * p2v(v)) / 3;
     if (scaled_outside_) TA += sq(c_.u32 * o_);
-    if (merges_) {
-      double largest = 0;
-      for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v[k]));
-      TA += sq(c_.u32 * static_cast<double>(lse_) * o_) / 2 + sq(c_.u32 * largest);
-    }
+    double largest = 0;
+    for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v[k]));
+    if (merges_ || spec_.ring_update) TA += sq(c_.u32 * largest);
+    if (merges_) TA += sq(c_.u32 * static_cast<double>(lse_) * o_) / 2;
     if (!c_.pv_rz) return TA;
     const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
     const double fa = std::pow(2.0, -std::min(spec_.pv_accumulator.fraction_bits, 23));
     double signed_sum = 0;
     for (std::size_t k = 0; k < n_; ++k) {
       const double t = std::min(f * R, p_[k] * std::abs(v[k]));
-      signed_sum += v[k] < 0 ? -t / 2 : t / 2;
+      // a product far below f R is lost whole
+      const double counted = R > 0 ? t * (1 + 4.477 * std::min(1.0, 2 - 2 * t / (f * R))) : 0;
+      signed_sum += v[k] < 0 ? -counted / 2 : counted / 2;
       TA += sq(t) / 6;
     }
     return TA + sq((std::abs(signed_sum) +
@@ -174,12 +193,12 @@ class Row : QuadRoundedP {
     for (std::size_t k = 0; k < keys_; ++k) bias += p[k] * beta_[k];
     double variance = sum_of_squares(logit, count) + excess(logit) + sq(bias);
     variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
+    variance += query_ties(Column(n_, 1), lt_ / l);
     if (c_.u_S > 0) {
       const Column s = column([&](std::size_t k) { return p[k] * sS(k); });
-      const auto last = s_.begin() + static_cast<std::ptrdiff_t>(count);
-      const quad top = rounded_s(*std::max_element(s_.begin(), last));
+      const quad top = largest_rounded(count);
       quad sum = 0;
-      for (auto at = s_.begin(); at != last; ++at) sum += expq(rounded_s(*at) - top);
+      for (std::size_t k = 0; k < count; ++k) sum += expq(rounded_s(k) - top);
       const double shift = static_cast<double>(top + logq(sum) - lse_);
       variance += std::max(
           {sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s), sq(shift)});
@@ -188,7 +207,7 @@ class Row : QuadRoundedP {
       const Column tanh = column([&](std::size_t k) { return p[k] * sT(k); });
       variance += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
     }
-    variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(count), p);
+    variance += exp2_variance(p, count);
     if (sums_rounded_p()) {
       const double of_cells =
           sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
@@ -205,8 +224,12 @@ class Row : QuadRoundedP {
   std::ptrdiff_t keys() const { return static_cast<std::ptrdiff_t>(keys_); }
   double max_logit_variance(double m) const {
     double variance = sq(*std::max_element(sd_.begin(), sd_.begin() + keys()));
+    const auto at = static_cast<std::size_t>(
+        std::max_element(s_.begin(), s_.begin() + keys()) - s_.begin());
+    for (const auto& [d, step] : ties_)
+      variance += sq(a_ * slope_[at] * step * static_cast<double>(k_[at][d])) / c_.slack;
     if (c_.u_S > 0)
-      variance += s_roundings() * sq(c_.u_S * m + QuadConstants::eta(spec_.s_rounded));
+      variance += s_roundings() * sq(c_.u_S * rounded_size(at) + QuadConstants::eta(spec_.s_rounded));
     variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
     return variance + sq(c_.u32 * (4 * m + 1));
   }

@@ -287,6 +287,21 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
       [](RoundingSpec& s) { s.p_toward_zero = s.denominator_from_rounded_p = true; });
   add("q_prescaled_without_log2e",
       [](RoundingSpec& s) { s.q_prescaled = DType::bf16, s.q_prescaled_without_log2e = true; });
+  add("q_prescaled_fp16", [](RoundingSpec& s) { s.q_prescaled = DType::f16; });
+  add("s_before_bias", [](RoundingSpec& s) {
+    s.s_rounded = DType::bf16, s.s_rounded_before_bias = true;
+  });
+  add("s_before_softcap", [](RoundingSpec& s) {
+    s.s_rounded = DType::f16, s.s_rounded_before_softcap = true;
+  });
+  add("s_before_softcap_p_normalized", [](RoundingSpec& s) {
+    s.s_rounded = DType::bf16, s.s_rounded_before_softcap = s.p_normalized = true;
+  });
+  add("ring_update", [](RoundingSpec& s) { s.ring_update = true; });
+  add("13_bits_p_fp32", [](RoundingSpec& s) {
+    s.p_dtype = DType::f32;
+    s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 13, 16};
+  });
   add("o_between_tiles", [](RoundingSpec& s) { s.o_between_tiles = DType::f16; });
   add("reciprocal", [](RoundingSpec& s) { s.reciprocal_rel_error = 3e-4; });
   add("out_truncated", [](RoundingSpec& s) { s.out_toward_zero = true; });

@@ -75,7 +75,7 @@ class QuadRoundedP : public QuadSoftmax {
       if (spec_.p_max == MaximumOfP::ceil2) return std::ceil(m * M_LOG2E) * M_LN2;
       return spec_.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
     };
-    const auto s = [&](std::size_t k) { return c_.u_S > 0 ? rounded_s(s_[k]) : s_[k]; };
+    const auto s = [&](std::size_t k) { return c_.u_S > 0 ? rounded_s(k) : s_[k]; };
     const double floor = from_sink ? sink_ : -HUGE_VAL;
     Column result(keys_);
     if (tile == 0) {
@@ -104,7 +104,7 @@ class QuadRoundedP : public QuadSoftmax {
   // Returns the error of each p_k with these maxima.
   Column errors_under(const Column& maxima) const {
     const double m =
-        c_.u_S > 0 ? rounded_s(static_cast<double>(m_of_keys_)) : static_cast<double>(m_of_keys_);
+        c_.u_S > 0 ? largest_rounded(keys_) : static_cast<double>(m_of_keys_);
     Column errors(n_, 0);
     for (std::size_t k = 0; k < keys_; ++k) {
       // (1 + 1e-12) keeps fp64 noise from truncating a power of two
@@ -202,10 +202,10 @@ class QuadRoundedP : public QuadSoftmax {
   void normalize() {
     deltas_.assign(n_, 0);
     double total = 0;
-    const double m = c_.u_S > 0 ? rounded_s(static_cast<double>(m_)) : 0;
-    for (std::size_t k = 0; k < n_ && c_.u_S > 0; ++k) total += std::exp(rounded_s(s_[k]) - m);
+    const double m = c_.u_S > 0 ? largest_rounded(n_) : 0;
+    for (std::size_t k = 0; k < n_ && c_.u_S > 0; ++k) total += std::exp(rounded_s(k) - m);
     for (std::size_t k = 0; k < keys_; ++k) {
-      const double p = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - m) / total : p_[k];
+      const double p = c_.u_S > 0 ? std::exp(rounded_s(k) - m) / total : p_[k];
       deltas_[k] = rounded_p(p * (1 + 1e-12)) - p;
     }
     is_flat_ = is_flat();

@@ -27,7 +27,7 @@ inline double sq(double x) { return x * x; }
 // Named as in the formulas.
 struct QuadConstants {
   double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55, kappa_t0 = kappa_t, slack = 1.2;
-  double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv;
+  double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv, eta_pv;
   double largest = 1, truncated = 0;  // largest and mean error of a P, in u_P
   bool qk_rz, pv_rz;
 
@@ -46,6 +46,7 @@ struct QuadConstants {
     eta_sp = eta(spec.split_partial_dtype);
     u_qk = spec.qk_accumulator.dtype == DType::f16 ? std::pow(2.0, -11) : u32;
     u_pv = spec.pv_accumulator.dtype == DType::f16 ? std::pow(2.0, -11) : u32;
+    eta_pv = spec.pv_accumulator.dtype == DType::f16 ? std::pow(2.0, -25) : 0;
     qk_rz = spec.qk_accumulator.toward_zero && spec.qk_accumulator.dtype == DType::f32;
     pv_rz = spec.pv_accumulator.toward_zero && spec.pv_accumulator.dtype == DType::f32;
   }
@@ -123,12 +124,21 @@ class QuadSoftmax {
                                                            problem.seq_q, sample, head, row)))
                            : as_multiplied(stored_q);
       q_.push_back(q);
-      // Q' = round(Q scale log2 e) / (scale log2 e), or without log2 e
-      if (QuadConstants::rounds(spec_.q_prescaled) && spec_.q_prescaled_without_log2e)
-        q_.back() = round_to(q * scale, spec_.q_prescaled) / quad{scale};
-      else if (QuadConstants::rounds(spec_.q_prescaled))
-        q_.back() =
-            round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
+      // Q' = round(Q scale log2 e) / (scale log2 e), or without log2 e, from an fp32 product
+      if (QuadConstants::rounds(spec_.q_prescaled)) {
+        const bool natural = spec_.q_prescaled_without_log2e;
+        const float product =
+            static_cast<float>(q) * static_cast<float>(natural ? scale : scale * M_LOG2E);
+        const quad exact_factor = natural ? quad{scale} : quad{scale} / logq(quad{2});
+        const double rounded = round_to(product, spec_.q_prescaled);
+        q_.back() = rounded / exact_factor;
+        for (const double other : {product * (1 - 0x1p-22), product * (1 + 0x1p-22)}) {
+          const double step = std::abs(round_to(other, spec_.q_prescaled) - rounded);
+          if (step > 0)
+            ties_.emplace_back(static_cast<std::size_t>(d),
+                               step / static_cast<double>(exact_factor));
+        }
+      }
     }
     const std::int64_t head_kv = head / problem.group();
     const auto of_key = [&](const std::vector<float>& scales, std::int64_t key) {
@@ -247,12 +257,37 @@ class QuadSoftmax {
     const double scaled = std::ldexp(std::frexp(x, &exponent), bits);
     return {"", std::ldexp(truncate ? std::trunc(scaled) : std::round(scaled), exponent - bits)};
   }
-  double rounded_s(double s) const { return round_to(s, spec_.s_rounded); }
+  // What S's rounding rounds: the logit, c_k or x_k. A sink is rounded only as a logit.
+  double unrounded(std::size_t k) const {
+    if (is_sink(k)) return s_[k];
+    if (spec_.s_rounded_before_softcap) return x_[k];
+    return spec_.s_rounded_before_bias ? capped_[k] : s_[k];
+  }
+  double rounded_size(std::size_t k) const {
+    const bool before = spec_.s_rounded_before_softcap || spec_.s_rounded_before_bias;
+    if (is_sink(k)) return before ? 0 : std::abs(s_[k]);
+    return std::abs(unrounded(k)) * (spec_.s_rounded_before_softcap ? slope_[k] : 1);
+  }
+  // The logit after the rounding
+  double rounded_s(std::size_t k) const {
+    const bool before = spec_.s_rounded_before_softcap || spec_.s_rounded_before_bias;
+    if (is_sink(k) && before) return s_[k];
+    const double rounded = round_to(unrounded(k), spec_.s_rounded);
+    if (!before) return rounded;
+    const bool caps = spec_.s_rounded_before_softcap && cap_ > 0;
+    return (caps ? cap_ * std::tanh(rounded / cap_) : rounded) + bias_[k];
+  }
+  double largest_rounded(std::size_t count) const {
+    double m = -HUGE_VAL;
+    for (std::size_t k = 0; k < count; ++k) m = std::max(m, rounded_s(k));
+    return m;
+  }
   Label p_cell(std::size_t k) const {
-    double t = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
+    double t = c_.u_S > 0 ? std::exp(rounded_s(k) - largest_rounded(n_)) : t_[k];
     if (is_normalized()) t /= lt_;
-    // exact ties, except for fp64 noise
-    if (spec_.p_dtype == DType::f32) return significant(t, 36, false);
+    // exact ties, except for fp64 noise, unless Q K^T keeps few bits
+    const int kept = spec_.qk_accumulator.fraction_bits;
+    if (spec_.p_dtype == DType::f32) return significant(t, c_.qk_rz && kept < 23 ? kept + 3 : 36, false);
     if (t < c_.eta_P) return {"flushed", 0};
     const int bits = significand_bits(spec_.p_dtype);
     if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
@@ -266,7 +301,7 @@ class QuadSoftmax {
   }
   Cells cells_of_s(std::size_t count) const {
     return cells(count, [this](std::size_t k) {
-      return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true);
+      return significant(unrounded(k), significand_bits(spec_.s_rounded) + 3, true);
     });
   }
   Cells cells_of_tanh() const {
@@ -276,6 +311,12 @@ class QuadSoftmax {
     return cells(count, [this](std::size_t k) {
       const double x = below_max_[k] / M_LN2;
       return Label{"phase", std::floor(8 * (x - std::floor(x)))};
+    });
+  }
+  Cells exp2_steps(std::size_t count) const {
+    return cells(count, [this](std::size_t k) {
+      const double x = below_max_[k] / M_LN2;
+      return Label{"step", std::round(65536 * (x - std::floor(x)))};
     });
   }
   static double sum_of_squared_sums(const Cells& cells, const Column& error) {
@@ -326,6 +367,7 @@ class QuadSoftmax {
   std::size_t n_ = 0, keys_ = 0;  // including and excluding a sink
   std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;
   std::vector<std::vector<quad>> k_, v_;
+  std::vector<std::pair<std::size_t, double>> ties_;  // elements of Q near a tie, and by how much
   Column raw_, n2_, x_, slope_, capped_, bias_, s_, below_max_, t_, p_, sd_, beta_;
   Cells cells_of_p_;
 };

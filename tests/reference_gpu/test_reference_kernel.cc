@@ -76,7 +76,6 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
                    0,
                    0,
                    0,
-                   1e-5,
                    14,
                    11,
                    1,

@@ -97,10 +97,12 @@ class Kernel {
     for (std::size_t k = 0; k < logits_.size(); ++k) {
       noise[k] = row_.twin[k] == k ? normal(random_) : noise[row_.twin[k]];
       double s = row_.x[k] + row_.drift[k] + row_.sd[k] * noise[k];
+      if (spec_.s_rounded_before_softcap) s = round_to(s, spec_.s_rounded);
       if (row_.softcap > 0) s = capped(static_cast<float>(s));
+      if (spec_.s_rounded_before_bias) s = round_to(s, spec_.s_rounded);
       if (!row_.bias.empty()) s = static_cast<float>(s) + row_.bias[k];
       if (spec_.s_rounded_twice) s = round_to(s / row_.scale, spec_.s_rounded) * row_.scale;
-      logits_[k] = round_to(s, spec_.s_rounded) * std::numbers::log2e;
+      logits_[k] = (rounds_before() ? s : round_to(s, spec_.s_rounded)) * std::numbers::log2e;
     }
   }
 
@@ -118,7 +120,13 @@ class Kernel {
   }
 
   // In powers of two, rounded like the logits if they share a tensor.
-  double sink() const { return round_to(*row_.sink, spec_.s_rounded) * std::numbers::log2e; }
+  double sink() const {
+    return (rounds_before() ? *row_.sink : round_to(*row_.sink, spec_.s_rounded)) *
+           std::numbers::log2e;
+  }
+  bool rounds_before() const {
+    return spec_.s_rounded_before_softcap || spec_.s_rounded_before_bias;
+  }
 
   // Adds the sink to the denominator at the end, as some kernels do.
   SimulatedRow with_sink(const SimulatedRow& keys) const {
@@ -350,8 +358,11 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
                                               : as_multiplied(stored, q_scale);
     return spec.q_prescaled == DType::none
                ? value
-               : round_to(value * problem.softmax_scale() *
-                              (spec.q_prescaled_without_log2e ? 1 : std::numbers::log2e),
+               : round_to(static_cast<float>(value) *
+                              static_cast<float>(problem.softmax_scale() *
+                                                 (spec.q_prescaled_without_log2e
+                                                      ? 1
+                                                      : std::numbers::log2e)),
                           spec.q_prescaled);
   };
   std::map<std::vector<double>, std::size_t> first_with;

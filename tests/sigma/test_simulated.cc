@@ -166,6 +166,12 @@ const std::vector<Feature> features{
     {"split_partials",
      fma_and([](RoundingSpec& s, const Problem& p) { s.split_partial_dtype = p.dtype; })},
     {"s_rounded", fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
+    {"s_rounded_before_bias", fma_and([](RoundingSpec& s, const Problem& p) {
+       s.s_rounded = p.dtype, s.s_rounded_before_bias = true;
+     })},
+    {"s_rounded_before_softcap", fma_and([](RoundingSpec& s, const Problem& p) {
+       s.s_rounded = p.dtype, s.s_rounded_before_softcap = true;
+     })},
     {"q_prescaled", fma_and([](RoundingSpec& s, const Problem& p) { s.q_prescaled = p.dtype; })},
     {"exp2", fma_and([](RoundingSpec& s, const Problem&) { s.exp2_rel_error = 9e-5; })},
     {"p_normalized", fma_and([](RoundingSpec& s, const Problem&) { s.p_normalized = true; })},
