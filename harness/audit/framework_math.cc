@@ -8,6 +8,7 @@
 
 #include "harness/problem/inputs.h"
 #include "harness/problem/side_inputs.h"
+#include "harness/reference/key_values.h"
 
 namespace plumbline {
 namespace {
@@ -244,6 +245,36 @@ FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs,
     of_row.weigh_magnitudes(&math.weighted_magnitude[r * columns]);
   }
   return math;
+}
+
+LargestInputs largest_inputs(const Geometry& geometry, const InputView& inputs) {
+  const Problem& problem = geometry.problem();
+  const KeyValues key_values(geometry, inputs.k, inputs.v, DType::none);
+  std::vector<double> vector;
+  const auto largest = [&](std::int64_t dims, double& most, auto load) {
+    vector.resize(static_cast<std::size_t>(dims));
+    load(std::span(vector));
+    for (const double value : vector) most = std::max(most, std::abs(value));
+  };
+  LargestInputs result;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t row = 0; row < geometry.length_q(b); ++row) {
+      for (std::int64_t head = 0; head < problem.heads_q; ++head) {
+        largest(problem.head_dim_qk, result.q, [&](std::span<double> to) {
+          stored_query(geometry, inputs.q, DType::none, b, row, head, to);
+        });
+      }
+    }
+    for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
+      for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
+        largest(problem.head_dim_qk, result.k,
+                [&](std::span<double> to) { key_values.key(b, key, head, to); });
+        largest(problem.head_dim_vo, result.v,
+                [&](std::span<double> to) { key_values.value(b, key, head, to); });
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace plumbline

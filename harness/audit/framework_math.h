@@ -33,6 +33,12 @@ struct FrameworkMath {
   std::vector<double> flash_attention, sdpa_math, flex_eager;
   std::vector<double> weighted_magnitude;  // sum_k p_k |v_kj|, P not rounded (benchdnn's floor)
 };
+// The largest magnitudes in the valid rows of Q, K and V, with the scales of fp8 applied.
+struct LargestInputs {
+  double q = 0, k = 0, v = 0;
+};
+LargestInputs largest_inputs(const Geometry& geometry, const InputView& inputs);
+
 FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs,
                              const RowSelection& selection);
 

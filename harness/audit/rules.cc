@@ -117,6 +117,59 @@ RuleResult relative_frobenius(const RuleInputs& in) {
   return passes_if(std::sqrt(error) <= 1e-2 * std::sqrt(size));
 }
 
+// gpucheck 0.1.0 assertions/tolerances.py: atol = rtol = 1e-4 (fp32), 1e-2 (fp16), 5e-2 (bf16), by
+// the output's dtype.
+RuleResult gpucheck_defaults(const RuleInputs& in) {
+  const double t = in.out == DType::f16 ? 1e-2 : in.out == DType::bf16 ? 5e-2 : 1e-4;
+  return allclose(in, t, t, false);
+}
+
+// triton-blackhole 0.2.0 tolerances.py and compare.py: rtol 1e-4 and atol 1e-5 (fp32), both 1e-3
+// (fp16) or 1e-2 (bf16), by the output's dtype. An element that is not finite is a mismatch.
+RuleResult triton_blackhole_defaults(const RuleInputs& in) {
+  if (in.out == DType::f32) return allclose(in, 1e-4, 1e-5, false);
+  const double t = in.out == DType::f16 ? 1e-3 : 1e-2;
+  return allclose(in, t, t, false);
+}
+
+// test/python/sdpa/fp16.py compute_and_compare_reference: torch.isclose with rtol = atol = 2e-2 for
+// every element.
+RuleResult cudnn_frontend(const RuleInputs& in) { return allclose(in, 2e-2, 2e-2, false); }
+
+// tests/attention/test_batch_attention_per_token_head.py: the cosine of the whole tensors is at
+// least 0.999. torch divides by max(norm, 1e-8).
+RuleResult flashinfer_cosine(const RuleInputs& in) {
+  double product = 0, of_output = 0, of_golden = 0;
+  for (std::size_t i = 0; i < in.golden.size(); ++i) {
+    product += in.output[i] * in.golden[i];
+    of_output += in.output[i] * in.output[i];
+    of_golden += in.golden[i] * in.golden[i];
+  }
+  const double norms =
+      std::max(std::sqrt(of_output), 1e-8) * std::max(std::sqrt(of_golden), 1e-8);
+  return passes_if(product / norms >= 0.999);
+}
+
+// hipDNN's DynamicTolerancesSdpa.hpp, calculateSdpaFwdTolerance with fp32 arithmetic, as an
+// absolute tolerance. gamma_k is the linear bound of 2 k products below 0.01, otherwise 6 standard
+// deviations.
+RuleResult hipdnn_bound(const RuleInputs& in) {
+  constexpr double eps = 0x1p-23;
+  const auto gamma = [](double k) {
+    const double linear = 2 * k * eps;
+    return linear < 0.01 ? linear / (1 - linear) : 6 * std::sqrt(2 * k) * eps;
+  };
+  const auto dim = static_cast<double>(in.head_dim), keys = static_cast<double>(in.keys);
+  const double score = dim * in.largest_q * in.largest_k * std::abs(in.scale) * (gamma(dim) + eps),
+               softmax = gamma(keys) + (keys + 1) * eps,
+               stored = in.out == DType::f32 ? 0 : 2 * unit_roundoff(in.out),
+               tolerance = in.largest_v * (score + softmax + gamma(keys) + stored);
+  for (std::size_t i = 0; i < in.golden.size(); ++i) {
+    if (!(std::abs(in.output[i] - in.golden[i]) <= tolerance)) return RuleResult::fails;
+  }
+  return RuleResult::passes;
+}
+
 std::span<const Rule> third_party_rules() {
   static constexpr std::array rules{
       Rule{"allclose 1e-3", "FlashInfer tests/attention, rtol = atol", allclose_1e3},
@@ -129,6 +182,12 @@ std::span<const Rule> third_party_rules() {
       Rule{"benchdnn SDPA", "oneDNN tests/benchdnn/sdpa/sdpa.cpp setup_cmp", benchdnn_sdpa},
       Rule{"Frobenius 1e-2", "common in tests of linear algebra, relative Frobenius norm",
            relative_frobenius},
+      Rule{"gpucheck", "gpucheck 0.1.0 assertions/tolerances.py", gpucheck_defaults},
+      Rule{"triton-blackhole", "triton-blackhole 0.2.0 tolerances.py", triton_blackhole_defaults},
+      Rule{"cuDNN frontend", "test/python/sdpa/fp16.py", cudnn_frontend},
+      Rule{"FlashInfer cosine", "tests/attention/test_batch_attention_per_token_head.py",
+           flashinfer_cosine},
+      Rule{"hipDNN bound", "rocm-libraries hipdnn DynamicTolerancesSdpa.hpp", hipdnn_bound},
   };
   return rules;
 }

@@ -23,11 +23,14 @@ struct RuleInputs {
   std::span<const double> sdpa_math;
   std::span<const double> flex_math;
   std::span<const double> weighted_magnitude;
+  // Of the problem: D, the softmax scale, and the largest magnitudes in the valid rows of Q, K, V.
+  std::int64_t head_dim = 0;
+  double scale = 0, largest_q = 0, largest_k = 0, largest_v = 0;
 };
 
 enum class RuleResult { passes, fails, not_applicable };
 
-inline constexpr std::size_t rule_count = 8;
+inline constexpr std::size_t rule_count = 13;
 
 struct Rule {
   std::string_view name;
@@ -44,5 +47,10 @@ RuleResult sdpa_fudge_factor(const RuleInputs& inputs);
 RuleResult flex_mean_error(const RuleInputs& inputs);
 RuleResult benchdnn_sdpa(const RuleInputs& inputs);
 RuleResult relative_frobenius(const RuleInputs& inputs);
+RuleResult gpucheck_defaults(const RuleInputs& inputs);
+RuleResult triton_blackhole_defaults(const RuleInputs& inputs);
+RuleResult cudnn_frontend(const RuleInputs& inputs);
+RuleResult flashinfer_cosine(const RuleInputs& inputs);
+RuleResult hipdnn_bound(const RuleInputs& inputs);
 
 }  // namespace plumbline

@@ -36,7 +36,12 @@ class ProblemRules {
                             math_->flash_attention,
                             math_->sdpa_math,
                             math_->flex_eager,
-                            math_->weighted_magnitude};
+                            math_->weighted_magnitude,
+                            problem.head_dim_qk,
+                            problem.softmax_scale(),
+                            largest_.q,
+                            largest_.k,
+                            largest_.v};
     const auto rules = third_party_rules();
     for (std::size_t i = 0; i < rule_count; ++i) results[i] = rules[i].check(inputs);
     return results;
@@ -51,10 +56,12 @@ class ProblemRules {
     // Other projects do not model a kernel's roundings, so their golden output follows from the
     // inputs as given.
     golden_ = compute_reference(geometry, copy.view(), strict_spec(geometry.problem()), rows).o;
+    largest_ = largest_inputs(geometry, copy.view());
   }
 
   std::optional<FrameworkMath> math_;
   std::vector<double> golden_;
+  LargestInputs largest_;
 };
 
 struct FaultName {

@@ -18,7 +18,8 @@ struct Example {
   DType dtype = DType::f32;
   std::int64_t keys = 10;
   RuleInputs inputs() const {
-    return {dtype, dtype, keys, golden, output, baseline, baseline, baseline, magnitude};
+    return {dtype, dtype, keys, golden, output, baseline, baseline, baseline, magnitude,
+            0, 0, 0, 0, 0};
   }
 };
 
@@ -139,9 +140,53 @@ TEST(Rules, FrobeniusIsOverWholeTensor) {
   EXPECT_TRUE(passes(relative_frobenius, {{0.0}, {0.0}}));
 }
 
-TEST(Rules, EightRulesCiteSources) {
+TEST(Rules, DefaultsByDtype) {
+  const auto limits = [](RuleResult (*rule)(const RuleInputs&), DType dtype, double at_one) {
+    EXPECT_TRUE(passes(rule, {.golden = {1.0}, .output = {1 + 0.99 * at_one}, .dtype = dtype}));
+    EXPECT_FALSE(passes(rule, {.golden = {1.0}, .output = {1 + 1.01 * at_one}, .dtype = dtype}));
+    EXPECT_FALSE(passes(rule, {.golden = {1.0}, .output = {nan}, .dtype = dtype}));
+  };
+  limits(gpucheck_defaults, DType::f32, 2e-4);
+  limits(gpucheck_defaults, DType::f16, 2e-2);
+  limits(gpucheck_defaults, DType::bf16, 0.1);
+  limits(triton_blackhole_defaults, DType::f32, 1.1e-4);
+  limits(triton_blackhole_defaults, DType::f16, 2e-3);
+  limits(triton_blackhole_defaults, DType::bf16, 2e-2);
+  limits(cudnn_frontend, DType::bf16, 4e-2);
+}
+
+TEST(Rules, CosineIgnoresScale) {
+  EXPECT_TRUE(passes(flashinfer_cosine, {{3.0, 4.0}, {30.0, 40.0}}));
+  EXPECT_FALSE(passes(flashinfer_cosine, {{3.0, 4.0}, {4.0, 3.0}}));   // 0.96
+  EXPECT_TRUE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, 0.0446}}));  // 0.99901
+  EXPECT_FALSE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, 0.0449}}));
+  EXPECT_FALSE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, nan}}));
+  EXPECT_FALSE(passes(flashinfer_cosine, {{0.0, 0.0}, {0.0, 0.0}})) << "0 / 1e-16";
+}
+
+TEST(Rules, HipdnnBoundFollowsFromLargestInputs) {
+  // D = 8, 4 keys, |q| = |k| = 1, |v| = 2, scale 1/2, in units of eps:
+  // 2 (4 (16 + 1) + 8 + 5 + 8) = 178, plus 2 * 2^-10 in fp16
+  Example example{.golden = {1.0}, .output = {1 + 177 * 0x1p-23}, .keys = 4};
+  const auto inputs = [&] {
+    RuleInputs in = example.inputs();
+    in.head_dim = 8, in.scale = 0.5, in.largest_q = in.largest_k = 1, in.largest_v = 2;
+    return in;
+  };
+  EXPECT_EQ(hipdnn_bound(inputs()), RuleResult::passes);
+  example.output = {1 + 179 * 0x1p-23};
+  EXPECT_EQ(hipdnn_bound(inputs()), RuleResult::fails);
+  example.dtype = DType::f16;
+  EXPECT_EQ(hipdnn_bound(inputs()), RuleResult::passes);
+  example.output = {1 + 0x1p-9 + 179 * 0x1p-23};
+  EXPECT_EQ(hipdnn_bound(inputs()), RuleResult::fails);
+  example.output = {nan};
+  EXPECT_EQ(hipdnn_bound(inputs()), RuleResult::fails);
+}
+
+TEST(Rules, AllRulesCiteSources) {
   const auto rules = third_party_rules();
-  EXPECT_EQ(rules.size(), 8U);
+  EXPECT_EQ(rules.size(), 13U);
   for (const Rule& rule : rules) EXPECT_FALSE(rule.source.empty()) << rule.name;
 }
 
