@@ -54,7 +54,7 @@ double softmax_amplification(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, RowId row) {
   const RowDetail detail = reference_row(geometry, inputs, spec, row);
   if (detail.keys.size() == 0) return 0;
-  const KeyValues values(geometry, inputs.k, inputs.v, spec.kv_dequantized_to);
+  const KeyValues values(geometry, inputs.k, inputs.v, InputRounding(spec));
   std::vector<double> v(detail.o.size());
   double change = 0, output = 0;
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {

@@ -75,12 +75,15 @@ double RungTrial::percent_of_limit() const {
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
     : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {
-  for (const DType rounded : {DType::none, DType::tf32})
-    ranges_.emplace(rounded, value_range(*dump.geometry, dump.v.data(), rounded));
+  for (const InputRounding rounding :
+       {InputRounding{}, InputRounding{DType::tf32}, InputRounding{DType::tf32, true}})
+    ranges_.emplace(rounding, value_range(*dump.geometry, dump.v.data(), rounding));
 }
 
 Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
-  return find_faults({dump_.geometry.get(), dump_.outputs(), &ranges_.at(inputs_rounded_to(spec)),
+  return find_faults({dump_.geometry.get(), dump_.outputs(), 
+                      &ranges_.at({inputs_rounded_to(spec), inputs_rounded_to(spec) == DType::tf32 &&
+                                                                spec.inputs_toward_zero}),
                       &spec, policy_of(dump_), &reference});
 }
 

@@ -38,7 +38,7 @@ class Examiner {
 
   const Dump& dump_;
   RowSelection rows_;
-  std::map<DType, ValueRange> ranges_;  // by the dtype to which V is rounded
+  std::map<InputRounding, ValueRange> ranges_;
 };
 
 // Returns the trial as an outcome that can be judged.

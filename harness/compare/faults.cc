@@ -282,13 +282,13 @@ class FaultFinder {
 
 }  // namespace
 
-ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequantized_to) {
+ValueRange value_range(const Geometry& geometry, const void* v, InputRounding rounding) {
   const auto& problem = geometry.problem();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
   const auto size = static_cast<std::size_t>(problem.batch * problem.heads_kv) * columns;
   const float nothing = problem.sinks == Sinks::none ? std::numeric_limits<float>::infinity() : 0;
   ValueRange range{std::vector<float>(size, nothing), std::vector<float>(size, -nothing)};
-  const KeyValues values(geometry, nullptr, v, kv_dequantized_to);
+  const KeyValues values(geometry, nullptr, v, rounding);
   std::vector<double> row(columns);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads_kv; ++h) {

@@ -12,13 +12,13 @@
 namespace plumbline {
 
 // The smallest and largest v of each column over all keys of one (sample, key head), and over the 0
-// of a sink. Empty samples without a sink have lowest > highest. V is rounded as kv_dequantized_to
-// of a spec requires.
+// of a sink. Empty samples without a sink have lowest > highest. V is rounded as a spec
+// requires.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
 ValueRange value_range(const Geometry& geometry, const void* v,
-                       DType kv_dequantized_to = DType::none);
+                       InputRounding rounding = {});
 
 struct FaultInputs {
   const Geometry* geometry = nullptr;

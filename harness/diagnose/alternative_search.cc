@@ -82,7 +82,7 @@ class ScaleFit {
     const RowId& id = reference.selection.rows[r];
     const RowDetail detail = reference_row(geometry, failing_.inputs, *failing_.spec, id);
     const KeyValues key_values(geometry, failing_.inputs.k, failing_.inputs.v,
-                               failing_.spec->kv_dequantized_to);
+                               InputRounding(*failing_.spec));
     double mean = 0;
     for (std::size_t n = 0; n < detail.p.size(); ++n)
       mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;

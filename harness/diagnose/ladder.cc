@@ -103,7 +103,7 @@ std::string in_words(const RoundingSpec& spec) {
     if (dtype != DType::none && dtype != DType::f32)
       words.push_back(fmt::format("{} to {}{}", what, name(dtype), how));
   };
-  rounds(inputs_rounded_to(spec), "Q, K and V");
+  rounds(inputs_rounded_to(spec), "Q, K and V", spec.inputs_toward_zero ? " by truncation" : "");
   rounds(spec.p_dtype, "P", spec.p_normalized ? " after normalisation" : "");
   if (spec.denominator_from_rounded_p) words.emplace_back("the denominator from the rounded P");
   rounds(spec.s_rounded, "S", spec.s_rounded_twice ? " before and after the scale" : "");

@@ -56,7 +56,7 @@ class Locator {
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
         side_(geometry_.side),
-        key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, inputs.spec->kv_dequantized_to) {}
+        key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, InputRounding(*inputs.spec)) {}
 
   Location run() {
     if (const std::string kept = output_keeps_its_limits(); !kept.empty()) return none(kept);

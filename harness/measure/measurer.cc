@@ -51,7 +51,7 @@ void note_changed_input(const Worker& worker, Measurement& measurement) {
 struct Measurer::ProblemState {
   std::shared_ptr<const Geometry> geometry;
   std::optional<RowSelection> rows;
-  std::map<DType, ValueRange> ranges;  // by the dtype that V is rounded to
+  std::map<InputRounding, ValueRange> ranges;
   std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec and options
   std::map<Worker*, RunRequest> requests;  // workers whose arena holds this problem's inputs
 };
@@ -372,7 +372,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
 
   if (!state.rows)
     state.rows = select_rows(geometry, options_.reference_cost_limit, options_.row_seed);
-  const DType rounded = spec.kv_dequantized_to;
+  const InputRounding rounded(spec);
   if (!state.ranges.contains(rounded))
     state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
   const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, place).suite_judged &&

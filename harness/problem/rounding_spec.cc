@@ -166,6 +166,11 @@ DType inputs_rounded_to(const RoundingSpec& spec) {
   return spec.kv_dequantized_to == DType::tf32 ? DType::tf32 : DType::none;
 }
 
+double InputRounding::rounded(double value) const {
+  if (dtype != DType::tf32) return value;
+  return toward_zero ? truncate_to(value, dtype) : round_to(value, dtype);
+}
+
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {
   const bool rounds_to_16_bits =
       spec.kv_dequantized_to == DType::f16 || spec.kv_dequantized_to == DType::bf16;

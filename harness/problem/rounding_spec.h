@@ -62,6 +62,7 @@ struct RoundingSpec {
   // sums (or V's multiply P before it is rounded, if tokens have their own). fp16, bf16: see
   // dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
+  bool inputs_toward_zero = false;  // fp32 inputs are truncated to tf32, as tensor cores do
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
   DType lse_dtype = DType::none;  // none: fp32
@@ -70,10 +71,23 @@ struct RoundingSpec {
   bool operator==(const RoundingSpec&) const = default;
 };
 
-// The dtype that Q, K and V are rounded to (nearest, ties to even) before the products: tf32 if
-// kv_dequantized_to is tf32, otherwise none. The rounding adds no variance term, because the
-// reference uses the rounded values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
+// The dtype that Q, K and V are rounded to before the products: tf32 if kv_dequantized_to is tf32,
+// otherwise none. The rounding adds no variance term, because the reference uses the rounded
+// values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
+// What a spec does to elements of K and V before the products. Converts from kv_dequantized_to.
+struct InputRounding {
+  InputRounding() = default;
+  InputRounding(DType to, bool truncates = false) : dtype(to), toward_zero(truncates) {}
+  explicit InputRounding(const RoundingSpec& spec)
+      : InputRounding(spec.kv_dequantized_to, spec.inputs_toward_zero) {}
+  auto operator<=>(const InputRounding&) const = default;
+  // Rounds an element that is not fp8.
+  double rounded(double value) const;
+
+  DType dtype = DType::none;
+  bool toward_zero = false;  // of tf32
+};
 // The dtype that fp8 Q, K and V are rounded to after their scale. The matrix products and the
 // reference use round(fp32(scale * stored)), both to nearest, ties to even. none: the scale is
 // applied outside the matrix products, or the dtype is not fp8.

@@ -59,6 +59,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(tanh_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(reciprocal_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(kv_dequantized_to), spec_kind::StepOfInputs{});
+  field(PLUMBLINE_FIELD(inputs_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(out_dtype), spec_kind::FormatOfOut{});
   field(PLUMBLINE_FIELD(out_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(lse_dtype), spec_kind::Step{});

@@ -334,6 +334,7 @@ typedef struct plumbline_more_roundings {
   // 1: S is rounded to s_rounded after the softcap, but before ALiBi and a bias; before all three.
   // A sink is not rounded then.
   uint32_t s_rounded_before_bias, s_rounded_before_softcap;
+  uint32_t inputs_toward_zero;  // 1: fp32 inputs are truncated to tf32, not rounded
 } plumbline_more_roundings;
 
 // A kernel's promise for each transformation of a problem: values of plumbline_promise.

@@ -36,13 +36,13 @@ void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_
 }
 
 KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
-                     DType kv_dequantized_to)
-    : geometry_(geometry), k_(k), v_(v), has_scales_(geometry.problem().has_fp8_kv()) {
-  RoundingSpec spec;
-  spec.kv_dequantized_to = kv_dequantized_to;
-  rounded_ = inputs_rounded_to(spec);
-  dequantized_ = rounded_after_scale(geometry, kv_dequantized_to);
-}
+                     InputRounding rounding)
+    : geometry_(geometry),
+      k_(k),
+      v_(v),
+      has_scales_(geometry.problem().has_fp8_kv()),
+      dequantized_(rounded_after_scale(geometry, rounding.dtype)),
+      rounded_(rounding) {}
 
 void KeyValues::key(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
                     std::span<double> to) const {
@@ -61,8 +61,8 @@ void KeyValues::load(const void* tensor, DType dtype, std::int64_t offset,
   decode_vector(dtype, tensor, offset, to);
   if (has_scales_) {
     scale(to, scales[at], dequantized_);
-  } else if (rounded_ != DType::none) {
-    for (double& value : to) value = round_to(value, rounded_);
+  } else if (rounded_.dtype == DType::tf32) {
+    for (double& value : to) value = rounded_.rounded(value);
   }
 }
 

@@ -15,8 +15,8 @@ void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_
 
 class KeyValues {
  public:
-  // Only kv_dequantized_to of a spec matters. Geometry and storage must outlive this object.
-  KeyValues(const Geometry& geometry, const void* k, const void* v, DType kv_dequantized_to);
+  // Geometry and storage must outlive this object.
+  KeyValues(const Geometry& geometry, const void* k, const void* v, InputRounding rounding);
 
   // Each writes one vector of head_dim_qk or head_dim_vo elements.
   void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
@@ -35,7 +35,8 @@ class KeyValues {
   const void* v_;
   bool has_scales_;
   // Numbers are rounded to dequantized_ after a scale, otherwise to rounded_; none = not rounded.
-  DType dequantized_, rounded_;
+  DType dequantized_;
+  InputRounding rounded_;
 };
 
 }  // namespace plumbline

@@ -91,8 +91,7 @@ struct Model {
   bool merges = false;  // merge of states: logits come from memory
   DType q_prescaled = DType::none;
   double q_base = std::numbers::ln2;  // scale of logits made from a prescaled Q
-  DType inputs_rounded = DType::none;
-  DType kv_dequantized_to = DType::none;
+  InputRounding input_rounding;
   DType out = DType::f32;
   bool out_toward_zero = false;
   DType lse = DType::f32;

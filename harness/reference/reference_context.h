@@ -48,7 +48,7 @@ struct ReferenceContext {
         inputs(view),
         model(spec, of.problem().softmax_scale()),
         side(of.side),
-        key_values(of, view.k, view.v, spec.kv_dequantized_to) {
+        key_values(of, view.k, view.v, InputRounding(spec)) {
     model.merges = of.problem().is_merge();
     // A kernel may multiply P by V's scales before rounding P, which then has any significands.
     if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {

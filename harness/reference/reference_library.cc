@@ -123,11 +123,11 @@ void Request::load_queries(const std::vector<RowId>& rows) {
 // Copies K and V only if the model rounds them (fp32 inputs to tf32).
 void Request::round_keys() {
   // 16-bit inputs already are tf32 numbers.
-  if (model_.inputs_rounded == DType::none || geometry_.k.dtype != DType::f32) return;
+  if (model_.input_rounding.dtype != DType::tf32 || geometry_.k.dtype != DType::f32) return;
   const auto rounded = [&](const void* tensor, const TensorShape& shape) {
     std::vector<float> values(shape.bytes() / sizeof(float));
     decode(DType::f32, tensor, std::span<float>(values));
-    for (float& value : values) value = static_cast<float>(round_to(value, model_.inputs_rounded));
+    for (float& value : values) value = static_cast<float>(model_.input_rounding.rounded(value));
     return values;
   };
   k_rounded_ = rounded(inputs_.k, geometry_.k);

@@ -60,9 +60,9 @@ double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_incl
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
                   const RowId& id, std::span<double> row, std::vector<QueryTie>* ties) {
   const double scale = geometry.problem().softmax_scale();
-  stored_query(geometry, inputs.q, model.kv_dequantized_to, id.sample, id.row, id.head, row);
-  if (model.inputs_rounded != DType::none && !geometry.problem().has_fp8_q()) {
-    for (double& value : row) value = round_to(value, model.inputs_rounded);
+  stored_query(geometry, inputs.q, model.input_rounding.dtype, id.sample, id.row, id.head, row);
+  if (model.input_rounding.dtype == DType::tf32 && !geometry.problem().has_fp8_q()) {
+    for (double& value : row) value = model.input_rounding.rounded(value);
   }
   if (model.q_prescaled == DType::none) return scale;
   // Rounds Q as kernels do: the fp32 product with an fp32 factor. Kernels make this factor in

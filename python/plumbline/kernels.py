@@ -126,6 +126,7 @@ class Spec:
     tanh_rel_error: Optional[float] = None
     reciprocal_rel_error: Optional[float] = None  # for 1 / l
     kv_dequantized_to: Optional[str] = None
+    inputs_toward_zero: Optional[bool] = None  # fp32 inputs are truncated to tf32
     out_toward_zero: Optional[bool] = None  # the output is truncated to its dtype
     lse_dtype: Optional[str] = None  # dtype the LSE is rounded to; "none": fp32
     lse_base: Union[None, str, int] = None  # "e" or "2"

@@ -128,6 +128,15 @@ def in_tf32(a, b, start=None):
     return blas(to(a, "tf32"), to(b, "tf32"), start)
 
 
+def cut(x):
+    """Truncates to tf32, as tensor cores do with the bits of fp32."""
+    return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(F32)
+
+
+def in_cut_tf32(a, b, start=None):
+    return blas(cut(a), cut(b), start)
+
+
 # ---- exp2, tanh ----
 
 def exp2_horner(coefficients):
@@ -517,6 +526,9 @@ legal("pv_fp16_each", Way(pv=in_fp16(1), pv_carries=True, slow=True),
 # tf32 and sums of 16-bit parts, for fp32 inputs.
 legal("tf32_nearest", Way(qk=in_tf32, pv=in_tf32, p_dtype="tf32"),
       {"kv_dequantized_to": "tf32", "p_dtype": "tf32"}, dtypes=("fp32",))
+legal("tf32_truncated", Way(qk=in_cut_tf32, pv=in_cut_tf32, p_dtype="fp32"),
+      {"kv_dequantized_to": "tf32", "inputs_toward_zero": True, "p_dtype": "tf32",
+       "p_toward_zero": True}, dtypes=("fp32",))
 three_products = in_parts(("tf32", "tf32"), ((0, 0), (0, 1), (1, 0)))
 legal("three_tf32", Way(qk=three_products, pv=three_products), dtypes=("fp32",))
 # O between tiles and parts, and what is written.

@@ -86,7 +86,9 @@ class BallOfRow {
         arb_mul(result.back().get(), result.back().get(), Number(scales[scale]).get(), bits_);
       } else {
         const bool tf32 = spec_.kv_dequantized_to == DType::tf32;
-        result.emplace_back(tf32 ? round_to(stored, DType::tf32) : stored);
+        result.emplace_back(!tf32                      ? stored
+                            : spec_.inputs_toward_zero ? truncate_to(stored, DType::tf32)
+                                                       : round_to(stored, DType::tf32));
       }
     }
     return result;

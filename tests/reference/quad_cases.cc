@@ -297,6 +297,9 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   add("s_before_softcap_p_normalized", [](RoundingSpec& s) {
     s.s_rounded = DType::bf16, s.s_rounded_before_softcap = s.p_normalized = true;
   });
+  add("tf32_truncated", [](RoundingSpec& s) {
+    s.kv_dequantized_to = s.p_dtype = DType::tf32, s.inputs_toward_zero = s.p_toward_zero = true;
+  });
   add("ring_update", [](RoundingSpec& s) { s.ring_update = true; });
   add("13_bits_p_fp32", [](RoundingSpec& s) {
     s.p_dtype = DType::f32;

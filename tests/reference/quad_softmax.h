@@ -88,7 +88,8 @@ class QuadSoftmax {
 
   // An element of Q, K or V as the products see it.
   double as_multiplied(double value) const {
-    return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value;
+    if (spec_.kv_dequantized_to != DType::tf32) return value;
+    return spec_.inputs_toward_zero ? truncate_to(value, DType::tf32) : round_to(value, DType::tf32);
   }
   // Scales are stored as [sample, head, block of tokens].
   static float scale_of(const Problem& problem, const std::vector<float>& scales,

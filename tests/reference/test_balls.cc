@@ -79,7 +79,7 @@ class Draw {
     if (one_in(3) && problem.has_fp8_kv())
       spec.kv_dequantized_to = of(std::array{DType::f16, DType::bf16});
     if (one_in(3) && problem.dtype == DType::f32 && !problem.has_fp8_kv())
-      spec.kv_dequantized_to = DType::tf32;
+      spec.kv_dequantized_to = DType::tf32, spec.inputs_toward_zero = one_in(2);
     if (one_in(4) && !problem.has_fp8_q()) {
       spec.q_prescaled = of(std::array{DType::f16, DType::bf16});
       spec.q_prescaled_without_log2e = one_in(2);

@@ -336,7 +336,7 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
   const float q_scale = scale_of(side.q_scale, q_scale_at(problem, id.sample, id.row, id.head));
   const auto as_multiplied = [&](double stored, float scale_of_fp8) {
     return dequantized == DType::none
-               ? round_to(stored, inputs_rounded_to(spec))
+               ? InputRounding(spec).rounded(stored)
                : round_to(double{static_cast<float>(stored) * scale_of_fp8}, dequantized);
   };
   ExactRow row;
@@ -353,7 +353,7 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
                                                                    : std::numbers::ln2;
   const auto query = [&](std::size_t d) {
     const double stored = decode_at(problem.dtype, inputs.q, q + d),
-                 value = !problem.has_fp8_q() ? round_to(stored, inputs_rounded_to(spec))
+                 value = !problem.has_fp8_q() ? InputRounding(spec).rounded(stored)
                          : outside            ? stored * q_scale
                                               : as_multiplied(stored, q_scale);
     return spec.q_prescaled == DType::none
