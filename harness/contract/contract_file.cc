@@ -97,7 +97,9 @@ class ContractReader {
               field, text),
           proof_remedy);
     }
-    contract_.spec_fields.emplace_back(field, text);
+    // p_dtype sets p_prescale, so it comes first.
+    const auto at = field == "p_dtype" ? contract_.spec_fields.begin() : contract_.spec_fields.end();
+    contract_.spec_fields.emplace(at, field, text);
   }
 
   void read_promises(const ConfigNode& promises) {

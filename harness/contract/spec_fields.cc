@@ -89,12 +89,10 @@ Complaint set(spec_kind::StepOfInputs, DType& field, std::string_view text,
   return std::nullopt;
 }
 
-Complaint set(spec_kind::PowerOfTwo, double& field, std::string_view text, const Context&) {
+Complaint set(spec_kind::Factor, double& field, std::string_view text, const Context&) {
   const auto value = parse_real(text);
-  int exponent = 0;
-  if (!value || std::frexp(*value, &exponent) != 0.5) {
-    return fmt::format("\"{}\" is not a power of two (1, 2, 256, …)", text);
-  }
+  if (!value || !(*value > 0 && std::isfinite(*value)))
+    return fmt::format("\"{}\" is not a positive number (1, 256, 448, …)", text);
   field = *value;
   return std::nullopt;
 }
@@ -169,6 +167,7 @@ Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string
     if (known != field) return;
     complaint = set(kind, of(spec), text, {problem, arch});
     if (complaint) complaint = fmt::format("{}: {}", field, *complaint);
+    if (field == "p_dtype") spec.p_prescale = default_prescale(spec.p_dtype);
   });
   return complaint;
 }

@@ -7,7 +7,7 @@
 //   accumulators   fma, tensor_core (of the architecture that the case ran on,
 //                  harness/problem/arch.h), or as spec_text() has them:
 //                  dtype/direction/fraction_bits/products_per_step, "fp32/toward_zero/13/32"
-//   numbers        p_prescale (a power of two); exp2_rel_error, tanh_rel_error,
+//   numbers        p_prescale (positive); exp2_rel_error, tanh_rel_error,
 //                  reciprocal_rel_error (in [0, 1)); lse_base (e or 2)
 //   maxima         p_max: running, one, ceil2, bf16, free
 //   true, false    p_normalized, p_toward_zero, denominator_from_rounded_p, s_rounded_twice,

@@ -120,7 +120,10 @@ std::string in_words(const RoundingSpec& spec) {
 Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   Rung rung{"spec", "", "", strict_spec(problem)};
   Errors errors;
-  for (const std::string_view part : split(text, ' ')) {
+  std::vector<std::string_view> parts = split(text, ' ');
+  // p_dtype sets p_prescale, so it comes first.
+  std::ranges::stable_partition(parts, [](auto part) { return part.starts_with("p_dtype="); });
+  for (const std::string_view part : parts) {
     const std::size_t equals = part.find('=');
     if (part.empty()) continue;
     const std::string_view field = part.substr(0, equals),

@@ -34,11 +34,6 @@ bool coarser(DType declared, DType pinned) {
          !(error_near_zero(declared, 1) <= error_near_zero(pinned, 1));
 }
 
-bool is_power_of_two(double value) {
-  int exponent = 0;
-  return value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5;
-}
-
 // Compares two specs field by field; compare() has overloads for the kinds of fields. `findings`
 // has one sentence for each field in which the declared spec is looser or has another meaning.
 class Comparison {
@@ -52,13 +47,13 @@ class Comparison {
     if (coarser(declared, pinned)) note_coarser(field, declared, pinned);
   }
   // Compares only relative errors. The error near zero also depends on p_prescale, so compare() of
-  // p_prescale (PowerOfTwo) checks it.
+  // p_prescale (Factor) checks it.
   void compare(std::string_view field, spec_kind::FormatOfP, DType declared, DType pinned) {
     if (!(roundoff(declared) <= roundoff(pinned))) note_coarser(field, declared, pinned);
   }
-  void compare(std::string_view field, spec_kind::PowerOfTwo, double declared, double pinned) {
-    if (!is_power_of_two(declared)) {
-      findings.push_back(fmt::format("{}: {} is not a power of two", field, declared));
+  void compare(std::string_view field, spec_kind::Factor, double declared, double pinned) {
+    if (!(declared > 0 && std::isfinite(declared))) {
+      findings.push_back(fmt::format("{}: {} is not a positive number", field, declared));
       return;
     }
     const double eta = error_near_zero(declared_.p_dtype, declared);
@@ -177,11 +172,13 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {
   return problem.has_fp8_kv() && rounds_to_16_bits ? spec.kv_dequantized_to : DType::none;
 }
 
+double default_prescale(DType p_dtype) { return p_dtype == DType::e4m3 ? 256 : 1; }
+
 RoundingSpec strict_spec(const Problem& problem) {
   RoundingSpec spec;
   const bool fp32 = problem.dtype == DType::f32 || problem.is_merge();
   spec.p_dtype = fp32 ? DType::f32 : problem.dtype;
-  if (problem.dtype == DType::e4m3) spec.p_prescale = 256;
+  spec.p_prescale = default_prescale(spec.p_dtype);
   spec.lse_base = problem.merge == Merge::base_2 ? 2 : 0;
   spec.qk_accumulator = fp32                  ? fma_accumulator
                         : problem.has_fp8_q() ? fp8_accumulator

@@ -99,6 +99,9 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 // the sums), output in the problem's output dtype.
 // For a merge: weights and sums in fp32, an LSE with the base of the given ones.
 RoundingSpec strict_spec(const Problem& problem);
+// Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not lost,
+// otherwise 1.
+double default_prescale(DType p_dtype);
 
 // Compares the spec that a kernel declares with the spec that its contract pins, or any two specs.
 // Returns one sentence for each field in which `declared` permits more error than `pinned`

@@ -17,7 +17,7 @@ struct FormatOfP : Format {};    // … that is compared together with p_prescal
 struct FormatOfOut : Format {};  // … that the problem states, so that no contract pins it
 struct Step {};                  // the dtype of a rounding; none = not made
 struct StepOfInputs : Step {};   // … of Q, K and V, although the field is kv_dequantized_to
-struct PowerOfTwo {};            // double
+struct Factor {};                // positive double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};
 struct OtherModel : Flag {};  // a way of rounding; neither value is looser
@@ -39,7 +39,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
 #member, [](auto& spec) -> decltype((spec.member)) { return spec.member; }
   const auto field = [&](const char* name, auto of, auto kind) { visit(name, kind, of); };
   field(PLUMBLINE_FIELD(p_dtype), spec_kind::FormatOfP{});
-  field(PLUMBLINE_FIELD(p_prescale), spec_kind::PowerOfTwo{});
+  field(PLUMBLINE_FIELD(p_prescale), spec_kind::Factor{});
   field(PLUMBLINE_FIELD(p_normalized), spec_kind::ModelOfP{});
   field(PLUMBLINE_FIELD(p_max), spec_kind::Maximum{});
   field(PLUMBLINE_FIELD(p_toward_zero), spec_kind::Flag{});

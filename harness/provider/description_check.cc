@@ -39,10 +39,8 @@ class Checker {
     if (dtype == PLUMBLINE_I32 || dtype >= all<DType>().size())
       note("{} has no meaning {}", field, dtype);
   }
-  void field(const char* field, spec_kind::PowerOfTwo, double value) {
-    int exponent = 0;
-    if (!(value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5))
-      note("{} is {}, not a power of two", field, value);
+  void field(const char* field, spec_kind::Factor, double value) {
+    if (!(value > 0 && std::isfinite(value))) note("{} is {}, not a positive number", field, value);
   }
   void field(const char* field, spec_kind::Flag, std::uint32_t value) { at_most(field, value, 1); }
   void field(const char* field, spec_kind::RelativeError, double value) {

@@ -296,7 +296,7 @@ typedef struct plumbline_accumulator {
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
   uint32_t p_dtype;   // dtype to which P = exp(S - m) is rounded before P V; F32 = not rounded
-  double p_prescale;  // power of two that multiplies P before that rounding; 1 = none
+  double p_prescale;  // factor that multiplies P before that rounding; 1 = none
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
   uint32_t s_rounded;    // 16-bit dtype of S, rounded after softcap and ALiBi; NONE = not rounded
   uint32_t q_prescaled;  // dtype to which Q * scale * log2(e) is rounded first; NONE = not done

@@ -100,7 +100,7 @@ class Spec:
 
     # dtype to which P = exp(S - max) is rounded before P V: "input", "output", "fp32", …
     p_dtype: Optional[str] = None
-    # power of two that multiplies P before that rounding
+    # factor that multiplies P before that rounding; None: 256 for a P in e4m3, otherwise 1
     p_prescale: Optional[float] = None
     p_normalized: Optional[bool] = None  # P / l is rounded instead of P
     # the max above: "running" (may lag or begin at the sink), "one" (neither, so the largest P is
@@ -149,8 +149,8 @@ class Spec:
             _accumulator(name, value)
         elif name.endswith("_rel_error") and not 0 <= value < 1:
             raise ValueError(f"{name}: {value!r} is not a number in [0, 1)")
-        elif name == "p_prescale" and not (value > 0 and math.frexp(value)[0] == 0.5):
-            raise ValueError(f"p_prescale: {value!r} is not a power of two")
+        elif name == "p_prescale" and not (value > 0 and math.isfinite(value)):
+            raise ValueError(f"p_prescale: {value!r} is not a positive number")
         elif name == "lse_base":
             _one_of(name, str(value), ("e", "2"))
         elif name == "p_max":

@@ -105,9 +105,10 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
     of_tensor_cores = tensor_core(arch, words["dtype"])
     accumulator = (FMA if words["dtype"] == "fp32" or lse_base
                    else FP8_TENSOR_CORE if words["dtype"] in FP8_DTYPES else of_tensor_cores)
-    prescale = 256 if words["dtype"] == "e4m3" else 1
+    p_dtype = _dtype(spec.p_dtype or ("fp32" if lse_base else "input"), words)
+    prescale = 256 if p_dtype == DTYPES.index("e4m3") else 1
     return {
-        "p_dtype": _dtype(spec.p_dtype or ("fp32" if lse_base else "input"), words),
+        "p_dtype": p_dtype,
         "p_prescale": float(prescale if spec.p_prescale is None else spec.p_prescale),
         "denominator_from_rounded_p": int(bool(spec.denominator_from_rounded_p)),
         "s_rounded": _rounding_step(spec.s_rounded, words),
