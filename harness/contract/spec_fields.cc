@@ -179,7 +179,8 @@ bool needs_proof(std::string_view field, std::string_view text) {
   if (field == "reciprocal_rel_error")
     return std::strtod(std::string(text).c_str(), nullptr) > 0x1p-11;
   if (field == "p_max") return text == "free" || text == "ceil2" || text == "bf16";
-  if (field == "p_toward_zero" || field == "out_toward_zero" || field == "s_rounded_twice")
+  if (field == "p_toward_zero" || field == "out_toward_zero" || field == "s_rounded_twice" ||
+      field == "p_stochastic" || field == "out_stochastic")
     return text == "true";
   if (field == "kv_dequantized_to") return text == tensor_core_word || text == name(DType::tf32);
   const auto accumulator = field.ends_with("_accumulator")

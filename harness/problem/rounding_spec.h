@@ -43,6 +43,7 @@ struct RoundingSpec {
   bool p_normalized = false;  // P / l is rounded, not P
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false;
+  bool p_stochastic = false;  // P is rounded up or down at random, without bias
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   bool s_rounded_twice = false;  // also before the scale
@@ -65,6 +66,7 @@ struct RoundingSpec {
   bool inputs_toward_zero = false;  // fp32 inputs are truncated to tf32, as tensor cores do
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
+  bool out_stochastic = false;  // as p_stochastic
   DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;

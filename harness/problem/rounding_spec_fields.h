@@ -43,6 +43,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(p_normalized), spec_kind::ModelOfP{});
   field(PLUMBLINE_FIELD(p_max), spec_kind::Maximum{});
   field(PLUMBLINE_FIELD(p_toward_zero), spec_kind::Flag{});
+  field(PLUMBLINE_FIELD(p_stochastic), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(denominator_from_rounded_p), spec_kind::DenominatorOfRoundedP{});
   field(PLUMBLINE_FIELD(s_rounded), spec_kind::Step{});
   field(PLUMBLINE_FIELD(s_rounded_twice), spec_kind::Flag{});
@@ -62,6 +63,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(inputs_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(out_dtype), spec_kind::FormatOfOut{});
   field(PLUMBLINE_FIELD(out_toward_zero), spec_kind::Flag{});
+  field(PLUMBLINE_FIELD(out_stochastic), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(lse_dtype), spec_kind::Step{});
   field(PLUMBLINE_FIELD(lse_base), spec_kind::LseBase{});
   field(PLUMBLINE_FIELD(lse_includes_sink), spec_kind::LseIncludesSink{});

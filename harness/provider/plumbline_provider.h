@@ -335,6 +335,7 @@ typedef struct plumbline_more_roundings {
   // A sink is not rounded then.
   uint32_t s_rounded_before_bias, s_rounded_before_softcap;
   uint32_t inputs_toward_zero;  // 1: fp32 inputs are truncated to tf32, not rounded
+  uint32_t p_stochastic, out_stochastic;  // 1: P, or the output, is rounded up or down at random
 } plumbline_more_roundings;
 
 // A kernel's promise for each transformation of a problem: values of plumbline_promise.

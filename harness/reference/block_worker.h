@@ -36,10 +36,7 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
 // is at least the square of half the smallest subnormal of the output.
 inline double with_output_rounding(const Model& model, double o, double unit, double variance,
                                    std::optional<double> shared_error) {
-  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
-  // square 1/2.
-  const double sigma_squared =
-      variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
+  const double sigma_squared = variance + square(unit) * model.out_variance;
   return std::max(shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
                                : sigma_squared,
                   square(half_smallest_subnormal(model.out)));

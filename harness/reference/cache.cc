@@ -87,7 +87,7 @@ Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
                           const RowSelection& rows, const ReferenceOptions& options,
                           bool by_library) {
   Reference reference;
-  reference.output_units = spec.out_toward_zero ? 1 : 0.5;
+  reference.output_units = spec.out_toward_zero || spec.out_stochastic ? 1 : 0.5;
   reference.selection = rows;
   reference.columns = geometry.problem().head_dim_vo;
   const std::size_t count = rows.rows.size(),

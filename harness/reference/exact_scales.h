@@ -58,7 +58,7 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
   return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
           1 / model.u_p,
           model.kappa_p,
-          kappa_coherent * square(model.largest_p),
+          model.kappa_shared,
           row.t_of_p * of_sum,
           model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};

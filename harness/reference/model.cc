@@ -64,9 +64,20 @@ Model::Model(const RoundingSpec& spec, double scale)
   if (spec.lse_base == 2) lse_unit = std::numbers::ln2;
   const bool rounds_p = is_rounded(spec.p_dtype);
   if (rounds_p) p_rounded = spec.p_dtype;
-  p_normalized = rounds_p && spec.p_normalized;
+  p_stochastic = rounds_p && spec.p_stochastic;
+  // Stochastic roundings of a normalised P are unknown, like those of an unnormalised one.
+  p_normalized = rounds_p && spec.p_normalized && !p_stochastic;
   if (p_normalized) denominator_from_rounded_p = false;  // the sum is made before the division
-  if (rounds_p && p_toward_zero) kappa_p = kappa_truncated, largest_p = 2;
+  if (rounds_p && p_toward_zero) {
+    kappa_p = kappa_truncated, largest_p = 2;
+    kappa_shared = 4 * kappa_coherent;
+  } else if (p_stochastic) {  // an error of f (1 - f) ulp^2, and equal P have other errors
+    kappa_p = kappa_shared = 2 * kappa, largest_p = 2;
+  }
+  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
+  // square 1/2.
+  if (out_toward_zero) out_variance = 1.0 / 2;
+  if (spec.out_stochastic && is_rounded(spec.out_dtype)) out_variance = 1.0 / 6;
   p_prescale = spec.p_prescale;
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;

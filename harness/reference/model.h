@@ -74,8 +74,9 @@ struct Model {
   double p_normal = 0;        // smallest normal P, in the same units as eta_p
   bool p_normalized = false;  // t = p; false unless P is rounded
   MaximumOfP p_max = MaximumOfP::running;
-  bool p_toward_zero = false;
-  double kappa_p = kappa;  // of log-uniform significands, in u_P^2
+  bool p_toward_zero = false, p_stochastic = false;
+  double kappa_p = kappa;                 // of log-uniform significands, in u_P^2
+  double kappa_shared = kappa_coherent;   // of keys that share a cell, in u_P^2
   double largest_p = 1;    // largest relative error, in u_P
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
@@ -94,6 +95,7 @@ struct Model {
   InputRounding input_rounding;
   DType out = DType::f32;
   bool out_toward_zero = false;
+  double out_variance = 1.0 / 12;  // of the output's rounding, in units of its ulp
   DType lse = DType::f32;
   double lse_unit = 1;  // the stored LSE's unit in natural units: ln 2 for base 2
   AccumulationModel qk, pv;

@@ -181,7 +181,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     tied.push_back(r);
     if (weights_are_p && !sums.rounding.data()[r].is_local) {
       // LogitErrors::finish() set these weights to p_k.
-      of_row.unit_squared = unit_squared * kappa_coherent * square(model.largest_p);
+      of_row.unit_squared = unit_squared * model.kappa_shared;
     } else {
       of_row.weigh(unit_squared, [p = block.p_of(r), weights = weights_of(r)](std::int64_t k) {
         return weights.coherent(p[k]);

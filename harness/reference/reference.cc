@@ -271,7 +271,7 @@ Reference without_keys(const ReferenceContext& question, const RowSelection& sel
   Reference result;
   result.selection = selection;
   result.columns = question.geometry.problem().head_dim_vo;
-  result.output_units = question.model.out_toward_zero ? 1 : 0.5;
+  result.output_units = question.model.out_variance > 1.0 / 12 ? 1 : 0.5;
   const std::size_t rows = selection.rows.size(),
                     elements = rows * static_cast<std::size_t>(result.columns);
   result.o.assign(elements, 0);

@@ -290,7 +290,7 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   result.is_local = result.is_flat = false;
   result.errors.clear();
   result.error_sum = result.sum_variance = 0;
-  if (model.p_rounded == DType::none) return;
+  if (model.p_rounded == DType::none || model.p_stochastic) return;
   if (model.p_normalized) {
     result.t_of_p = 1;
     result.is_flat = is_flat(model, block, row);
@@ -355,7 +355,7 @@ void RowRoundings::errors_by_guess(const Model& model, const RowBlock& block, st
                                    std::vector<std::vector<double>>& result) {
   const auto stride = static_cast<std::size_t>(block.stride);
   result.clear();
-  if (model.p_rounded == DType::none) return;
+  if (model.p_rounded == DType::none || model.p_stochastic) return;
   if (model.p_normalized) {
     result.emplace_back(of_row.errors.begin(), of_row.errors.end());
     return;

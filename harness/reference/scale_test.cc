@@ -197,7 +197,7 @@ class ScaleSums {
       score += e * w;
       norm += g[j] * w;
       on_o += o * w;
-      sum.variance += square(w * unit) / (model.out_toward_zero ? 2 : 12);
+      sum.variance += square(w * unit) * model.out_variance;
       sum.stored += (model.rounded_out(o) - o) * w;
       of_columns_[d][j].first += e * w;
       of_columns_[d][j].second += g[j] * w;

@@ -108,6 +108,7 @@ class Spec:
     # "free" (any number)
     p_max: Optional[str] = None
     p_toward_zero: Optional[bool] = None  # P is truncated to p_dtype
+    p_stochastic: Optional[bool] = None  # P is rounded up or down at random, without bias
     denominator_from_rounded_p: Optional[bool] = None
     s_rounded: Optional[str] = None  # dtype S is rounded to; "none"
     s_rounded_twice: Optional[bool] = None  # also before the scale
@@ -128,6 +129,7 @@ class Spec:
     kv_dequantized_to: Optional[str] = None
     inputs_toward_zero: Optional[bool] = None  # fp32 inputs are truncated to tf32
     out_toward_zero: Optional[bool] = None  # the output is truncated to its dtype
+    out_stochastic: Optional[bool] = None  # the output is rounded up or down at random
     lse_dtype: Optional[str] = None  # dtype the LSE is rounded to; "none": fp32
     lse_base: Union[None, str, int] = None  # "e" or "2"
     lse_includes_sink: Optional[bool] = None

@@ -20,7 +20,10 @@ class Row : QuadRoundedP {
       result.terms.push_back(terms);
       result.spre.push_back(std::sqrt(variance));
       const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
-      double sigma_squared = variance + of_output / (truncates_out() ? 2 : 12);
+      double sigma_squared = variance + of_output / (truncates_out()                                  ? 2
+                                                  : spec_.out_stochastic &&
+                                                          QuadConstants::rounds(spec_.out_dtype) ? 6
+                                                                                                 : 12);
       if (is_flat_) {
         const double T = shared_error(j);
         for (const double aside : {-0x1p-10, 0x1p-10}) {

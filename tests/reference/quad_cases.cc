@@ -300,6 +300,9 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   add("tf32_truncated", [](RoundingSpec& s) {
     s.kv_dequantized_to = s.p_dtype = DType::tf32, s.inputs_toward_zero = s.p_toward_zero = true;
   });
+  add("stochastic", [](RoundingSpec& s) {
+    s.p_stochastic = s.out_stochastic = true, s.p_dtype = DType::bf16;
+  });
   add("ring_update", [](RoundingSpec& s) { s.ring_update = true; });
   add("13_bits_p_fp32", [](RoundingSpec& s) {
     s.p_dtype = DType::f32;

@@ -21,7 +21,7 @@ class QuadRoundedP : public QuadSoftmax {
   QuadRoundedP(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
                std::int64_t sample, std::int64_t head, std::int64_t row)
       : QuadSoftmax(geometry, inputs, spec, sample, head, row) {
-    if (spec_.p_dtype != DType::f32) round_p();
+    if (spec_.p_dtype != DType::f32 && !spec_.p_stochastic) round_p();
   }
 
  protected:

@@ -38,6 +38,8 @@ struct QuadConstants {
     if (spec.p_toward_zero && !p_is_fp32) {
       truncated = 1 / (2 * std::log(2.0));
       kappa = truncated - sq(truncated), kappa_t *= 4, largest = 2;
+    } else if (spec.p_stochastic && !p_is_fp32) {
+      kappa = kappa_t = 0.36, largest = 2;
     }
     u_tile = rounds(spec.o_between_tiles) ? unit_roundoff(spec.o_between_tiles) : 0;
     eta_tile = rounds(spec.o_between_tiles) ? eta(spec.o_between_tiles) : 0;
@@ -356,7 +358,9 @@ class QuadSoftmax {
     return result;
   }
 
-  bool is_normalized() const { return spec_.p_normalized && spec_.p_dtype != DType::f32; }
+  bool is_normalized() const {
+    return spec_.p_normalized && spec_.p_dtype != DType::f32 && !spec_.p_stochastic;
+  }
 
   const RoundingSpec spec_;
   const QuadConstants c_;

@@ -134,6 +134,8 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
         "s_rounded_twice": int(bool(spec.s_rounded_twice)),
         "s_rounded_before_bias": int(bool(spec.s_rounded_before_bias)),
         "s_rounded_before_softcap": int(bool(spec.s_rounded_before_softcap)),
+        "p_stochastic": int(bool(spec.p_stochastic)),
+        "out_stochastic": int(bool(spec.out_stochastic)),
         "inputs_toward_zero": int(bool(spec.inputs_toward_zero)),
         "ring_update": int(bool(spec.ring_update)),
         "q_prescaled_without_log2e": int(bool(spec.q_prescaled_without_log2e)),
