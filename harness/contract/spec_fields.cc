@@ -176,8 +176,9 @@ bool needs_proof(std::string_view field, std::string_view text) {
   if (field == "s_rounded" || field == "q_prescaled" || field == "o_between_tiles" ||
       field == "lse_dtype")
     return text != "none";
-  if (field == "reciprocal_rel_error")
+  if (field == "reciprocal_rel_error" || field == "product_rel_error")
     return std::strtod(std::string(text).c_str(), nullptr) > 0x1p-11;
+  if (field == "skipped_below") return std::strtod(std::string(text).c_str(), nullptr) > 0;
   if (field == "p_max") return text == "free" || text == "ceil2" || text == "bf16";
   if (field == "p_toward_zero" || field == "out_toward_zero" || field == "s_rounded_twice" ||
       field == "p_stochastic" || field == "out_stochastic")

@@ -59,6 +59,10 @@ struct RoundingSpec {
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
   double reciprocal_rel_error = 0;  // of 1 / l
+  // of each product of Q K^T and P V, as in sums of 16-bit parts: 2^-16 for three bf16 products
+  double product_rel_error = 0;
+  // A kernel may skip tiles of keys whose exp(s - m) are all below this.
+  double skipped_below = 0;
   // none: fp8 Q, K and V are widened as stored, which rounds nothing, and their scales multiply the
   // sums (or V's multiply P before it is rounded, if tokens have their own). fp16, bf16: see
   // dequantized_to(). tf32: see inputs_rounded_to().
@@ -70,6 +74,9 @@ struct RoundingSpec {
   DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;
+  // The LSE is that of logits q . k scale + slope j under a causal mask with ALiBi, as
+  // FlashAttention-2 stores it: it lacks the part of the bias that a row's keys share.
+  bool lse_without_row_bias = false;
   bool operator==(const RoundingSpec&) const = default;
 };
 

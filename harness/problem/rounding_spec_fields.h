@@ -59,6 +59,8 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(exp2_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(tanh_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(reciprocal_rel_error), spec_kind::RelativeError{});
+  field(PLUMBLINE_FIELD(product_rel_error), spec_kind::RelativeError{});
+  field(PLUMBLINE_FIELD(skipped_below), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(kv_dequantized_to), spec_kind::StepOfInputs{});
   field(PLUMBLINE_FIELD(inputs_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(out_dtype), spec_kind::FormatOfOut{});
@@ -67,6 +69,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
   field(PLUMBLINE_FIELD(lse_dtype), spec_kind::Step{});
   field(PLUMBLINE_FIELD(lse_base), spec_kind::LseBase{});
   field(PLUMBLINE_FIELD(lse_includes_sink), spec_kind::LseIncludesSink{});
+  field(PLUMBLINE_FIELD(lse_without_row_bias), spec_kind::OtherModel{});
 #undef PLUMBLINE_FIELD
 }
 

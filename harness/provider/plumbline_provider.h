@@ -335,6 +335,10 @@ typedef struct plumbline_more_roundings {
   // A sink is not rounded then.
   uint32_t s_rounded_before_bias, s_rounded_before_softcap;
   uint32_t inputs_toward_zero;  // 1: fp32 inputs are truncated to tf32, not rounded
+  // 1: the LSE is that of logits scale q.k + slope j under a causal mask with ALiBi
+  uint32_t lse_without_row_bias;
+  double product_rel_error;  // of each product of Q K^T and P V, in [0, 1); 0 = none
+  double skipped_below;      // tiles whose exp(s - m) are all below this may be skipped; 0 = none
   uint32_t p_stochastic, out_stochastic;  // 1: P, or the output, is rounded up or down at random
 } plumbline_more_roundings;
 

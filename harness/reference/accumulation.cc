@@ -123,7 +123,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
     const Repeated repeated(sums, r);
     const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(),
                              smallest_sum(model, block.total.data()[r], block.head->v_unit),
-                             model.reciprocal_error, of_sums);
+                             model.reciprocal_error, model.product_error, of_sums);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};

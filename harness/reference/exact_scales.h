@@ -139,13 +139,15 @@ inline double smallest_sum(const Model& model, double l, double unit) {
 }
 struct Accumulation {
   // `repeated`: n (4 S_t - 1)+ / 3 of the addends of l. `smallest`: smallest_sum().
-  // `reciprocal`: the relative error of 1 / l, also of each split. `of_sums`: error_of_sums().
+  // `reciprocal`: the relative error of 1 / l, also of each split. `product`: that of a product.
+  // `of_sums`: error_of_sums().
   Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double smallest,
-               double reciprocal, double of_sums)
+               double reciprocal, double product, double of_sums)
       : of_repeated(0.3 * pv.u),
         of_o(0.3 * square(pv.u) * (static_cast<double>(n) / 3 + 4) +
              square(of_repeated * repeated) + square(reciprocal) + square(of_sums)),
-        of_p_squared(square(pv.u) * (static_cast<double>(n) / 3 + 4) + square(reciprocal)),
+        of_p_squared(square(pv.u) * (static_cast<double>(n) / 3 + 4) + square(reciprocal) +
+                     square(product) / 3),
         keys(static_cast<double>(n)),
         of_smallest(square(keys * smallest)),
         loss(step_loss(pv, n)),

@@ -40,6 +40,10 @@ class LogitErrors {
 
   const float* p_of(std::int64_t row) const { return p.data() + row * block_->stride; }
   const float* sd_of(std::int64_t row) const { return sd_.data() + row * block_->stride; }
+  // Returns n2_k of a row without bounds.
+  const float* products_of(std::int64_t row) const {
+    return qk_squared_.data() + row * block_->stride;
+  }
   float* sd_of(std::int64_t row) { return sd_.data() + row * block_->stride; }
   // Returns sum p_k beta_k with `of_keys` in place of p_k, for a row without bounds.
   double mean_bias(std::int64_t row, const double* of_keys) const;

@@ -101,6 +101,23 @@ void add_query_ties(const RowBlock& block, std::int64_t row, Buffer<double>& res
   }
 }
 
+// Adds e^2 / 3 sum_k p_k a^2 slope_k^2 n2_k y_k^2 for an error e of each product. An element of Q
+// has the same error in the products with all keys, and sum_d (sum_k p_k q_d k_kd y_k)^2 is at most
+// sum_k p_k n2_k y_k^2.
+void add_product_errors(const BlockSums& sums, std::int64_t row, Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  const HeadData& head = *block.head;
+  const float* n2 = sums.logits.products_of(row);
+  const double squared = square(sums.model.product_error) / 3;
+  block.for_seen(row, [&](std::int64_t k) {
+    const double weight =
+        squared * block.p_of(row)[k] * square(block.scale * block.slope_of(row, k)) * n2[k];
+    const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      result.data()[row * head.ld + j] += weight * square(v[j] / head.v_unit - block.o_of(row, j));
+  });
+}
+
 }  // namespace
 
 void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_variance,
@@ -113,6 +130,7 @@ void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_vari
   if (!rows.empty()) sum_exactly(sums, moments, rows, p_variance, result);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     add_query_ties(block, r, result);
+    if (sums.model.product_error > 0) add_product_errors(sums, r, result);
     if (block.sinks.empty()) continue;
     const double error = block.sink(r)->p * sink_sd(*block.sink(r));  // a sink's v is 0
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j)

@@ -64,6 +64,12 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
     block.for_seen(row, [&](std::int64_t k) { shift += p[k] * block.shift_by(tie, row, k); });
     variance += square(shift) / shared_slack;
   }
+  block.for_seen(row, [&](std::int64_t k) {
+    if (model.product_error > 0) {
+      variance += square(model.product_error * block.scale * block.slope_of(row, k)) / 3 * p[k] *
+                  sums.logits.products_of(row)[k];
+    }
+  });
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];

@@ -52,6 +52,8 @@ Model::Model(const RoundingSpec& spec, double scale)
       exp2_error(spec.exp2_rel_error),
       tanh_error(spec.tanh_rel_error),
       reciprocal_error(spec.reciprocal_rel_error),
+      product_error(spec.product_rel_error),
+      skipped_below(spec.skipped_below),
       lse_includes_sink(spec.lse_includes_sink),
       q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
       q_base(spec.q_prescaled_without_log2e ? 1 : std::numbers::ln2),
@@ -61,6 +63,7 @@ Model::Model(const RoundingSpec& spec, double scale)
       lse(is_rounded(spec.lse_dtype) ? spec.lse_dtype : DType::f32),
       qk(spec.qk_accumulator),
       pv(spec.pv_accumulator) {
+  lse_without_row_bias = spec.lse_without_row_bias;
   if (spec.lse_base == 2) lse_unit = std::numbers::ln2;
   const bool rounds_p = is_rounded(spec.p_dtype);
   if (rounds_p) p_rounded = spec.p_dtype;

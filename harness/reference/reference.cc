@@ -70,7 +70,8 @@ RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
 RowValue value_of(RowOutput output, const BlockWorker& worker, std::int64_t row) {
   switch (output) {
     case RowOutput::lse:
-      return {worker.block.lse.data()[row], worker.scales.lse_variance(row)};
+      return {worker.block.lse.data()[row] + worker.block.row_bias(worker.scales.model(), row),
+              worker.scales.lse_variance(row)};
     case RowOutput::max_logit:
       return largest_logit(worker, row);
   }

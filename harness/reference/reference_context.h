@@ -26,6 +26,11 @@ struct LogitShape {
   LogitShape counted_from(std::int64_t key) const {
     return {cap, alibi, diagonal - key, added == nullptr ? nullptr : added + key};
   }
+  // Returns slope times the row's place, the part of a causal ALiBi bias that all keys share.
+  // `first`: the argument of counted_from().
+  double bias_of_row(std::int64_t first) const {
+    return alibi * static_cast<double>(diagonal + first);
+  }
   double capped(double x) const { return cap == 0 ? x : cap * std::tanh(x / cap); }
   double bias(std::int64_t key) const {
     const double of_place = -alibi * static_cast<double>(std::abs(diagonal - key));

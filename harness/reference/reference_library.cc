@@ -234,7 +234,7 @@ bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&
          !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero && !spec.p_stochastic && !spec.out_stochastic &&
-         !spec.s_rounded_twice && !spec.ring_update && spec.o_between_tiles == DType::none &&
+         !spec.s_rounded_twice && !spec.ring_update && spec.product_rel_error == 0 && spec.skipped_below == 0 && spec.o_between_tiles == DType::none &&
          spec.q_prescaled == DType::none && spec.exp2_rel_error == 0 && spec.reciprocal_rel_error == 0 &&
          spec.pv_accumulator.dtype != DType::f16;
 }

@@ -142,6 +142,7 @@ void RowBlock::set_features(const ReferenceContext& question, std::span<const Ro
   const bool is_shaped = question.geometry.problem().softcap != 0 ||
                          !question.side.alibi_slopes.empty() || question.geometry.bias != nullptr;
   sinks.clear(), shapes.clear(), seen.clear();
+  is_causal = question.geometry.problem().is_causal();
   for (const RowId& id : ids) {
     if (!question.side.sinks.empty())
       sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});

@@ -46,6 +46,7 @@ struct RowBlock {
   const HeadData* head = nullptr;
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
   std::vector<KeyRange> visible;  // [R], relative to the block's key 0; never empty
+  bool is_causal = false;
   double scale = 1;               // s = scale * (q . k), natural-log units
   // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec requires it
   Buffer<double> q;
@@ -90,11 +91,20 @@ struct RowBlock {
   double by_log_scale(std::int64_t at) const {
     return shapes.empty() ? s.data()[at] : slope.data()[at] * x.data()[at];
   }
+  // Returns what an LSE of this spec includes beyond the row's.
+  double row_bias(const Model& model, std::int64_t row) const {
+    return model.lse_without_row_bias && is_causal && !shapes.empty()
+               ? shapes[static_cast<std::size_t>(row)].bias_of_row(first_key + head->first_key)
+               : 0;
+  }
+  double slope_of(std::int64_t row, std::int64_t key) const {
+    return shapes.empty() ? 1 : slope.data()[row * stride + key];
+  }
   // Returns by how much logit `key` of a row changes if the tie is rounded the other way.
   double shift_by(const QueryTie& tie, std::int64_t row, std::int64_t key) const {
     const double of_product = scale * tie.step * head->k[static_cast<std::size_t>(
                                                      (first_key + key) * head->dim_qk + tie.dim)];
-    return shapes.empty() ? of_product : slope.data()[row * stride + key] * of_product;
+    return slope_of(row, key) * of_product;
   }
   // Returns |d s / d ln y| of a spec that rounds y, which is s, c or x.
   double rounded_size(const Model& model, std::int64_t row, std::int64_t key) const {

@@ -1,9 +1,23 @@
 // Variances from roundings that whole cells of keys share: of S, of a softcap's tanh and of exp2.
 #include <algorithm>
+#include <cmath>
 
 #include "harness/reference/variance_terms.h"
 
 namespace plumbline {
+namespace {
+
+// Calls visit(k, p_k) for each key with exp(s_k - m) below the spec's threshold.
+template <class Visit>
+void for_skipped(const BlockSums& sums, std::int64_t row, const double* p, Visit visit) {
+  const RowBlock& block = *sums.block;
+  const double limit = block.row_max.data()[row] + std::log(sums.model.skipped_below);
+  block.for_seen(row, [&](std::int64_t k) {
+    if (block.s_of(row)[k] < limit) visit(k, p[k]);
+  });
+}
+
+}  // namespace
 
 void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std::int64_t row,
                             const double* p, const Sink* sink) {
@@ -23,16 +37,34 @@ void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std:
     weights_.back() = shared_weight(rounding, sink->p, rounded_size(sums.model, *sink), 0);
 }
 
+// Adds (sum of p_k |v_kj - o_j| over the keys that a kernel may skip)^2 / slack.
+void SharedRoundings::add_skipped(const BlockSums& sums, Buffer<double>& variance) {
+  const RowBlock& block = *sums.block;
+  const HeadData& head = *block.head;
+  variance.assign(sums.elements(), 0);
+  std::vector<double> lost(static_cast<std::size_t>(head.dim_vo));
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    std::ranges::fill(lost, 0);
+    for_skipped(sums, r, block.p_of(r), [&](std::int64_t k, double p) {
+      const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
+      for (std::int64_t j = 0; j < head.dim_vo; ++j)
+        lost.data()[j] += p * std::abs(v[j] / head.v_unit - block.o_of(r, j));
+    });
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      variance.data()[r * head.ld + j] += square(lost.data()[j]) / shared_slack;
+  }
+}
+
 void SharedRoundings::find(const BlockSums& sums, Buffer<double>& of_s, Buffer<double>& of_exp2) {
   const RowBlock& block = *sums.block;
   const std::int64_t ld = block.head->ld;
   for (auto* per_column : {&coherent_, &independent_, &of_steps_})
     per_column->assign(static_cast<std::size_t>(ld), 0);
+  if (sums.model.skipped_below > 0) add_skipped(sums, of_exp2);
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
     Buffer<double>& variance = rounding == SharedRounding::exp2 ? of_exp2 : of_s;
-    if (rounding != SharedRounding::tanh || sums.model.u_s == 0)
-      variance.assign(sums.elements(), 0);
+    if (variance.size() != sums.elements()) variance.assign(sums.elements(), 0);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       weigh(rounding, sums, r, block.p_of(r), block.sink(r));
       weights32_.assign(weights_.begin(), weights_.end());
@@ -56,6 +88,10 @@ void SharedRoundings::find(const BlockSums& sums, Buffer<double>& of_s, Buffer<d
 void SharedRoundings::add_to_lse(const BlockSums& sums, std::int64_t row, const double* p,
                                  const Sink* sink, double& variance) {
   const RowBlock& block = *sums.block;
+  double skipped = 0;
+  if (sums.model.skipped_below > 0)
+    for_skipped(sums, row, p, [&](std::int64_t, double weight) { skipped += weight; });
+  variance += square(skipped) / shared_slack;
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
     weigh(rounding, sums, row, p, sink);

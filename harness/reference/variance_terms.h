@@ -58,7 +58,7 @@ void find_ranges(BlockSums& sums, const Buffer<double>& p_variance);
 // Computes TA, and TR if partials are rounded.
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials);
 
-// Computes TS (a tanh included) and TE, and what both add to lse_sigma^2.
+// Computes TS (a tanh included) and TE (skipped keys included), and what both add to lse_sigma^2.
 class SharedRoundings {
  public:
   void find(const BlockSums& sums, Buffer<double>& of_s, Buffer<double>& of_exp2);
@@ -68,6 +68,7 @@ class SharedRoundings {
                   double& variance);
 
  private:
+  void add_skipped(const BlockSums& sums, Buffer<double>& variance);
   void weigh(SharedRounding rounding, const BlockSums& sums, std::int64_t row, const double* p,
              const Sink* sink);
 

@@ -126,6 +126,8 @@ class Spec:
     exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
     tanh_rel_error: Optional[float] = None
     reciprocal_rel_error: Optional[float] = None  # for 1 / l
+    product_rel_error: Optional[float] = None  # of each product: 2**-16 for three bf16 products
+    skipped_below: Optional[float] = None  # tiles whose exp(S - max) are all below it are skipped
     kv_dequantized_to: Optional[str] = None
     inputs_toward_zero: Optional[bool] = None  # fp32 inputs are truncated to tf32
     out_toward_zero: Optional[bool] = None  # the output is truncated to its dtype
@@ -133,6 +135,8 @@ class Spec:
     lse_dtype: Optional[str] = None  # dtype the LSE is rounded to; "none": fp32
     lse_base: Union[None, str, int] = None  # "e" or "2"
     lse_includes_sink: Optional[bool] = None
+    # the LSE lacks the row's part of a causal ALiBi bias, as in FlashAttention-2
+    lse_without_row_bias: Optional[bool] = None
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -149,7 +153,7 @@ class Spec:
             _one_of(name, value, ("none", *SPEC_DTYPES))
         elif name.endswith("_accumulator"):
             _accumulator(name, value)
-        elif name.endswith("_rel_error") and not 0 <= value < 1:
+        elif (name.endswith("_rel_error") or name == "skipped_below") and not 0 <= value < 1:
             raise ValueError(f"{name}: {value!r} is not a number in [0, 1)")
         elif name == "p_prescale" and not (value > 0 and math.isfinite(value)):
             raise ValueError(f"p_prescale: {value!r} is not a positive number")
@@ -157,7 +161,7 @@ class Spec:
             _one_of(name, str(value), ("e", "2"))
         elif name == "p_max":
             _one_of(name, value, P_MAXIMA)
-        elif not name.endswith("_rel_error") and name != "p_prescale" \
+        elif not name.endswith("_rel_error") and name not in ("p_prescale", "skipped_below") \
                 and not isinstance(value, bool):
             raise ValueError(f"{name}: {value!r} is neither True nor False")
 

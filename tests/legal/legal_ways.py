@@ -529,6 +529,9 @@ legal("tf32_nearest", Way(qk=in_tf32, pv=in_tf32, p_dtype="tf32"),
 legal("tf32_truncated", Way(qk=in_cut_tf32, pv=in_cut_tf32, p_dtype="fp32"),
       {"kv_dequantized_to": "tf32", "inputs_toward_zero": True, "p_dtype": "tf32",
        "p_toward_zero": True}, dtypes=("fp32",))
+three_bf16 = in_parts(("bf16", "bf16", "bf16"), ((0, 0), (0, 1), (1, 0)))
+legal("three_bf16", Way(qk=three_bf16, pv=three_bf16), {"product_rel_error": 2.0 ** -15},
+      dtypes=("fp32",))
 three_products = in_parts(("tf32", "tf32"), ((0, 0), (0, 1), (1, 0)))
 legal("three_tf32", Way(qk=three_products, pv=three_products), dtypes=("fp32",))
 # O between tiles and parts, and what is written.

@@ -131,13 +131,30 @@ double of_query_ties(const SingleRow& row, const Numbers& p, Factor factor) {
   }
   return variance;
 }
+// e^2 / 3 sum_k p_k a^2 slope_k^2 n2_k y_k^2 (row.n2 includes a^2)
+template <class Factor>
+double of_products(const SingleRow& row, const Numbers& p, Factor factor) {
+  double sum = 0;
+  for (std::size_t k = 0; k < row.keys; ++k)
+    sum += p[k] * square(row.slope[k]) * row.n2[k] * square(factor(k));
+  return square(row.model.product_error) / 3 * sum;
+}
+// (sum of p_k |y_k| over keys with exp(s_k - m) below the threshold)^2 / slack
+template <class Factor>
+double of_skipped_keys(const SingleRow& row, const Numbers& p, Factor factor) {
+  double sum = 0;
+  for (std::size_t k = 0; k < row.keys; ++k)
+    sum += std::exp(row.s[k] - row.m) < row.model.skipped_below ? p[k] * std::abs(factor(k)) : 0;
+  return square(sum) / 1.2;
+}
 // TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j)) + ties of Q
 double logit_variance(const SingleRow& row, const Numbers& v, double o) {
   const Numbers terms =
       each(row.keys, [&](std::size_t k) { return row.p[k] * row.sd[k] * (v[k] - o); });
   const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
   return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink +
-         of_query_ties(row, row.p, [&](std::size_t k) { return v[k] - o; });
+         of_query_ties(row, row.p, [&](std::size_t k) { return v[k] - o; }) +
+         of_products(row, row.p, [&](std::size_t k) { return v[k] - o; });
 }
 // For S and exp2 the sink is one more key.
 bool has_sink(SharedRounding rounding, const Sink* sink) {
@@ -268,12 +285,14 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
         of_shared_rounding(row, rounding, row.p, row.sink ? &*row.sink : nullptr,
                            [&](std::size_t k) { return (k < row.keys ? v[k] : 0) - o; });
   }
+  of(Rounding::exp2) +=
+      of_skipped_keys(row, row.p, [&](std::size_t k) { return v[k] - o; });
   ColumnSums sums = column_sums(row, v, o);
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
   const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
                            repeated_addends(n, row.repeated_p), smallest_sum(row.model, row.l, 1),
-                           row.model.reciprocal_error,
+                           row.model.reciprocal_error, row.model.product_error,
                            error_of_sums(row.model, row.scaled_outside, row.lse));
   double least = min_error * row.v_unit;
   if (row.model.ring_update) {
@@ -338,7 +357,9 @@ double exact_lse_variance(const SingleRow& row) {
   double variance =
       sum_of_squares(logit) + excess(row.p_cells, logit) + square(bias) + lse_floor(row.lse, n);
   if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
-  variance += of_query_ties(row, p, [](std::size_t) { return 1.0; });
+  variance += of_query_ties(row, p, [](std::size_t) { return 1.0; }) +
+              of_products(row, p, [](std::size_t) { return 1.0; }) +
+              of_skipped_keys(row, p, [](std::size_t) { return 1.0; });
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, row.model, row.cap)) continue;
     const double by_cells =

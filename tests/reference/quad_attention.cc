@@ -37,7 +37,7 @@ class Row : QuadRoundedP {
       result.sigma.push_back(std::sqrt(sigma_squared));
       result.gradient.push_back(gradient(j));
     }
-    result.lse = static_cast<double>(lse_);
+    result.lse = static_cast<double>(lse_) + row_bias_;
     result.lse_sigma = std::sqrt(lse_variance());
     if (!merges_) {
       result.max_logit = *std::max_element(s_.begin(), s_.begin() + keys());
@@ -64,6 +64,19 @@ class Row : QuadRoundedP {
 
   double sT(std::size_t k) const {
     return is_sink(k) ? 0 : std::sqrt(c_.kappa_t0) * spec_.tanh_rel_error * std::abs(capped_[k]);
+  }
+  // An element of Q is rounded alike in the products with all keys.
+  double products(const Column& y, double p_factor) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < keys_; ++k)
+      sum += p_factor * p_[k] * sq(a_ * slope_[k]) * n2_[k] * sq(y[k]);
+    return sq(spec_.product_rel_error) / 3 * sum;
+  }
+  double skipped(const Column& y, double p_factor) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < keys_; ++k)
+      sum += t_[k] < spec_.skipped_below ? p_factor * p_[k] * std::abs(y[k]) : 0;
+    return sq(sum) / c_.slack;
   }
   // An element of Q near a tie changes all logits of a row.
   double query_ties(const Column& y, double p_factor) const {
@@ -95,13 +108,13 @@ class Row : QuadRoundedP {
     const Column py = column([&](std::size_t k) { return p_[k] * y[k]; });
     const double TP =
         std::max(p_variance(sums_rounded_p() ? y : v), sq(shared_error(j)) / c_.slack);
-    const double TL = sum_of_squares(logit) + excess(logit) + query_ties(y, 1);
+    const double TL = sum_of_squares(logit) + excess(logit) + query_ties(y, 1) + products(y, 1);
     const Column tanh = column([&](std::size_t k) { return p_[k] * sT(k) * y[k]; });
     double TS =
         c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
     if (has_tanh_error())
       TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
-    const double TE = exp2_variance(py, n_);
+    const double TE = exp2_variance(py, n_) + skipped(y, 1);
     return {TP, TL, TS, TE, accumulation(v), split(v)};
   }
 
@@ -123,7 +136,7 @@ class Row : QuadRoundedP {
                 sq(0.3 * c_.u_pv * repeated(S_t) * o_) +
                 sq(spec_.reciprocal_rel_error) * (sq(o_) + p2v(v));
     const double smallest = c_.eta_pv / ((is_normalized() ? 1 : lt_) * spec_.p_prescale);
-    TA += std::min(sq(n * smallest), n * p2v(v)) / 3;
+    TA += std::min(sq(n * smallest), n * p2v(v)) / 3 + sq(spec_.product_rel_error) / 3 * p2v(v);
     if (scaled_outside_) TA += sq(c_.u32 * o_);
     double largest = 0;
     for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v[k]));
@@ -196,7 +209,8 @@ class Row : QuadRoundedP {
     for (std::size_t k = 0; k < keys_; ++k) bias += p[k] * beta_[k];
     double variance = sum_of_squares(logit, count) + excess(logit) + sq(bias);
     variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
-    variance += query_ties(Column(n_, 1), lt_ / l);
+    const Column ones(n_, 1);
+    variance += query_ties(ones, lt_ / l) + products(ones, lt_ / l) + skipped(ones, lt_ / l);
     if (c_.u_S > 0) {
       const Column s = column([&](std::size_t k) { return p[k] * sS(k); });
       const quad top = largest_rounded(count);

@@ -303,6 +303,9 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   add("stochastic", [](RoundingSpec& s) {
     s.p_stochastic = s.out_stochastic = true, s.p_dtype = DType::bf16;
   });
+  add("three_products", [](RoundingSpec& s) { s.product_rel_error = 0x1p-16; });
+  add("skipped", [](RoundingSpec& s) { s.skipped_below = 0.01; });
+  add("lse_without_row_bias", [](RoundingSpec& s) { s.lse_without_row_bias = true; });
   add("ring_update", [](RoundingSpec& s) { s.ring_update = true; });
   add("13_bits_p_fp32", [](RoundingSpec& s) {
     s.p_dtype = DType::f32;

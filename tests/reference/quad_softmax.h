@@ -177,6 +177,10 @@ class QuadSoftmax {
                      static_cast<double>(distance < 0 ? -distance : distance));
       }
     }
+    if (spec_.lse_without_row_bias && problem.is_causal() && !side.alibi_slopes.empty()) {
+      row_bias_ = side.alibi_slopes[static_cast<std::size_t>(head)] *
+                  static_cast<double>(row + geometry.length_kv(sample) - geometry.length_q(sample));
+    }
     cap_ = problem.softcap;
     merges_ = problem.merge != Merge::none;
     n_ = k_.size();
@@ -365,7 +369,8 @@ class QuadSoftmax {
   const RoundingSpec spec_;
   const QuadConstants c_;
   std::int64_t D_, columns_;
-  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;
+  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0,
+         row_bias_ = 0;
   bool has_sink_ = false, scaled_outside_ = false, merges_ = false, has_bias_ = false,
        is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;
