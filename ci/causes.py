@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Prints which causes the reports name for planted failures: right, unknown or wrong.
+
+Runs each failure of tests/causes/planted.toml, whose head explains the columns, and compares the
+first cause with the expected one. Fails below 90 % right or above 3 % wrong.
+"""
+import argparse
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "tests" / "causes"
+EXAMPLES = """\
+examples:
+  ci/causes.py
+  ci/causes.py --only planted/zeros --only mutants/head_modulo
+  ci/causes.py --plumbline build/dev/bin/plumbline --wrong
+"""
+# A location names no cause.
+LOCATION = re.compile(r"(rows?|heads?|columns?|keys?|samples?|edge|last visible|first visible|"
+                      r"no location|only the LSE)\b.*", re.IGNORECASE)
+LEAST_RIGHT, MOST_WRONG = 0.90, 0.03
+JUDGED = """
+  SELECT o.verdict, o.cause, c.case_id, o.peak FROM outcome AS o JOIN attention_case AS c
+  USING (case_key) WHERE o.verdict NOT IN ('PASS', 'UNSUPPORTED') ORDER BY o.peak DESC"""
+
+
+def failures(plumbline, folder, *arguments):
+    """Returns (cause, case id) of the failing cases of a run, the largest error first."""
+    database = pathlib.Path(folder) / "causes.db"
+    database.unlink(missing_ok=True)
+    command = [plumbline, "run", *arguments, "--db", str(database), "--no-default-provider", "-q",
+               "--baselines", str(ROOT / "baselines")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not database.exists():
+        sys.exit(f"ci/causes.py: {' '.join(command)}: {done.stderr.strip()}")
+    with sqlite3.connect(database) as connection:
+        return [(row[1] or "", row[2]) for row in connection.execute(JUDGED)]
+
+
+def cause_of(plumbline, folder, failure):
+    """Returns the first cause that the report names, or None if nothing failed."""
+    kernel = failure["kernel"]
+    if kernel.startswith("planted/"):
+        found = failures(plumbline, folder, str(FOLDER / "planted_suite.toml"),
+                         "--provider", str(FOLDER / "planted.py"), "--kernel", kernel,
+                         "--match", f"planted/{failure['group']}/*")
+    else:
+        every = failures(plumbline, folder, str(ROOT / "cases" / "audit.toml"),
+                         "--provider", "mutants", "--kernel", kernel)
+        if not every:
+            return None
+        found = failures(plumbline, folder, "--case", every[0][1], "--provider", "mutants")
+    return found[0][0] if found else None
+
+
+def judged(failure, cause):
+    """Returns right, unknown or wrong."""
+    if cause is None:
+        return "not failed"
+    if re.search(failure["says"], cause, re.IGNORECASE):
+        return "right"
+    place = failure.get("or_where")
+    is_location = cause == "" or LOCATION.fullmatch(cause) is not None
+    return "unknown" if is_location or (place and re.search(place, cause, re.I)) else "wrong"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plumbline", default=str(ROOT / "build" / "ci" / "bin" / "plumbline"))
+    parser.add_argument("--only", action="append", metavar="KERNEL", default=[])
+    parser.add_argument("--wrong", action="store_true", help="print no line for right causes")
+    arguments = parser.parse_args()
+    if not pathlib.Path(arguments.plumbline).is_file():
+        parser.error(f"{arguments.plumbline} is no file; next: ci/quickstart.sh, or --plumbline")
+    table = tomllib.loads((FOLDER / "planted.toml").read_text(encoding="utf-8"))["planted"]
+    known = {failure["kernel"] for failure in table}
+    for name in arguments.only:
+        if name not in known:
+            parser.error(f"--only {name}: tests/causes/planted.toml has no such kernel")
+    chosen = [f for f in table if not arguments.only or f["kernel"] in arguments.only]
+    counts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number, failure in enumerate(chosen, 1):
+            cause = cause_of(arguments.plumbline, folder, failure)
+            result = judged(failure, cause)
+            counts[result] = counts.get(result, 0) + 1
+            if result != "right" or not arguments.wrong:
+                print(f"[{number}/{len(chosen)}] {result:10} {failure['kernel']}: {cause}",
+                      flush=True)
+    total = len(chosen)
+    print(", ".join(f"{counts.get(name, 0)} {name}"
+                    for name in ("right", "unknown", "wrong", "not failed")), f"of {total}")
+    right, wrong = counts.get("right", 0), counts.get("wrong", 0)
+    return 0 if right >= LEAST_RIGHT * total and wrong <= MOST_WRONG * total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
