@@ -145,8 +145,7 @@ RuleResult flashinfer_cosine(const RuleInputs& in) {
     of_output += in.output[i] * in.output[i];
     of_golden += in.golden[i] * in.golden[i];
   }
-  const double norms =
-      std::max(std::sqrt(of_output), 1e-8) * std::max(std::sqrt(of_golden), 1e-8);
+  const double norms = std::max(std::sqrt(of_output), 1e-8) * std::max(std::sqrt(of_golden), 1e-8);
   return passes_if(product / norms >= 0.999);
 }
 

@@ -23,7 +23,7 @@ struct RuleInputs {
   std::span<const double> sdpa_math;
   std::span<const double> flex_math;
   std::span<const double> weighted_magnitude;
-  // Of the problem: D, the softmax scale, and the largest magnitudes in the valid rows of Q, K, V.
+  // The problem's D, its softmax scale, and the largest magnitudes in the valid rows of Q, K, V
   std::int64_t head_dim = 0;
   double scale = 0, largest_q = 0, largest_k = 0, largest_v = 0;
 };

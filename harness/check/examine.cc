@@ -81,10 +81,11 @@ Examiner::Examiner(const Dump& dump, const CheckOptions& options)
 }
 
 Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
-  return find_faults({dump_.geometry.get(), dump_.outputs(), 
-                      &ranges_.at({inputs_rounded_to(spec), inputs_rounded_to(spec) == DType::tf32 &&
-                                                                spec.inputs_toward_zero}),
-                      &spec, policy_of(dump_), &reference});
+  return find_faults(
+      {dump_.geometry.get(), dump_.outputs(),
+       &ranges_.at({inputs_rounded_to(spec),
+                    inputs_rounded_to(spec) == DType::tf32 && spec.inputs_toward_zero}),
+       &spec, policy_of(dump_), &reference});
 }
 
 Outcome outcome_of(const Dump& dump, const RungTrial& trial) {

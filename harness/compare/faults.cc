@@ -250,13 +250,12 @@ class FaultFinder {
       const auto& id = reference.selection.rows[r];
       load(geometry_.out_offset(id.sample, id.row, id.head));
       const double relative = error_of_splits(reference.lse[r]);
-      const auto first = static_cast<std::size_t>(id.sample * problem_.heads_kv *
-                                                  problem_.head_dim_vo);
+      const auto first =
+          static_cast<std::size_t>(id.sample * problem_.heads_kv * problem_.head_dim_vo);
       for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
         const std::size_t column = first + range_of(id.head, j);
-        const double error =
-            relative * std::max(std::abs(double{in_.range->lowest[column]}),
-                                std::abs(double{in_.range->highest[column]}));
+        const double error = relative * std::max(std::abs(double{in_.range->lowest[column]}),
+                                                 std::abs(double{in_.range->highest[column]}));
         const double expected = reference.o[r * static_cast<std::size_t>(problem_.head_dim_vo) +
                                             static_cast<std::size_t>(j)];
         const double value = got_[static_cast<std::size_t>(j)];

@@ -17,8 +17,7 @@ namespace plumbline {
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
-ValueRange value_range(const Geometry& geometry, const void* v,
-                       InputRounding rounding = {});
+ValueRange value_range(const Geometry& geometry, const void* v, InputRounding rounding = {});
 
 struct FaultInputs {
   const Geometry* geometry = nullptr;

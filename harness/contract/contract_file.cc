@@ -98,7 +98,8 @@ class ContractReader {
           proof_remedy);
     }
     // p_dtype sets p_prescale, so it comes first.
-    const auto at = field == "p_dtype" ? contract_.spec_fields.begin() : contract_.spec_fields.end();
+    const auto at =
+        field == "p_dtype" ? contract_.spec_fields.begin() : contract_.spec_fields.end();
     contract_.spec_fields.emplace(at, field, text);
   }
 

@@ -46,7 +46,7 @@ struct RoundingSpec {
   bool p_stochastic = false;  // P is rounded up or down at random, without bias
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
-  bool s_rounded_twice = false;  // also before the scale
+  bool s_rounded_twice = false;           // also before the scale
   bool s_rounded_before_bias = false;     // after softcap, before ALiBi and a bias; not the sink
   bool s_rounded_before_softcap = false;  // before softcap, ALiBi and a bias; not the sink
   DType q_prescaled = DType::none;
@@ -59,7 +59,7 @@ struct RoundingSpec {
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
   double reciprocal_rel_error = 0;  // of 1 / l
-  // of each product of Q K^T and P V, as in sums of 16-bit parts: 2^-16 for three bf16 products
+  // relative error of each product of Q K^T and P V: 2^-15 for sums of three bf16 products
   double product_rel_error = 0;
   // A kernel may skip tiles of keys whose exp(s - m) are all below this.
   double skipped_below = 0;
@@ -70,7 +70,7 @@ struct RoundingSpec {
   bool inputs_toward_zero = false;  // fp32 inputs are truncated to tf32, as tensor cores do
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
-  bool out_stochastic = false;  // as p_stochastic
+  bool out_stochastic = false;    // as p_stochastic
   DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;
@@ -84,7 +84,7 @@ struct RoundingSpec {
 // otherwise none. The rounding adds no variance term, because the reference uses the rounded
 // values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// What a spec does to elements of K and V before the products. Converts from kv_dequantized_to.
+// The rounding of elements of K and V before the products. Converts from kv_dequantized_to.
 struct InputRounding {
   InputRounding() = default;
   InputRounding(DType to, bool truncates = false) : dtype(to), toward_zero(truncates) {}
@@ -108,8 +108,8 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 // the sums), output in the problem's output dtype.
 // For a merge: weights and sums in fp32, an LSE with the base of the given ones.
 RoundingSpec strict_spec(const Problem& problem);
-// Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not lost,
-// otherwise 1.
+// Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not
+// lost, otherwise 1.
 double default_prescale(DType p_dtype);
 
 // Compares the spec that a kernel declares with the spec that its contract pins, or any two specs.

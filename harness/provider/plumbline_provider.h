@@ -18,8 +18,7 @@
 //    runs), workspace before the first run of a plan: write every element of every valid row.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
-// tests/sample_provider has the smallest provider in C and one in C++ with plumbline_provider.hpp;
-// kernels/cpu/provider.cc is a full example.
+// Examples: tests/sample_provider (C; C++ with plumbline_provider.hpp), kernels/cpu/provider.cc.
 #ifndef PLUMBLINE_PROVIDER_H_
 #define PLUMBLINE_PROVIDER_H_
 
@@ -40,9 +39,8 @@ typedef enum plumbline_status {
   PLUMBLINE_UNSUPPORTED = 1,  // a valid problem that this kernel does not support; give a reason
   PLUMBLINE_OUT_OF_MEMORY = 2,
   PLUMBLINE_ERROR = 3,  // any other failure; give a reason
-  // From query and prepare: the device is missing or unusable (no GPU, no driver, no such ordinal);
-  // give a reason. The case is reported as not measured, and the support table is not consulted.
-  // From other functions, and for a plumbline older than this value, it is an error.
+  // From query and prepare: no GPU, no driver, no such ordinal; give a reason. The case is reported
+  // as not measured. From other functions, and for older plumblines, it is an error.
   PLUMBLINE_NO_DEVICE = 4,
 } plumbline_status;
 
@@ -154,8 +152,7 @@ typedef struct plumbline_problem {
   uint32_t has_alibi;
   // 1: each query head has one more logit in the denominator, with no row of V (tensors.sinks)
   uint32_t has_sink;
-  // Tokens of a sample that share an fp8 scale; 0: one scale for all tokens. Nonzero only for
-  // providers with PLUMBLINE_FEATURE_FP8_SCALES.
+  // Tokens of a sample that share an fp8 scale (PLUMBLINE_FEATURE_FP8_SCALES); 0: all tokens.
   int64_t scale_tokens;
   uint32_t question;        // plumbline_question
   uint32_t merge_lse_base;  // base of a merge's input and output LSEs: 0 = e, 2 = two
@@ -243,8 +240,7 @@ typedef struct plumbline_output {
 
 typedef struct plumbline_tensors {
   uint32_t struct_size;
-  // For `run` on an emulated device: 1 resumes the last runnable thread of a block, 0 the first. If
-  // the outputs differ, a barrier is missing.
+  // For `run` on an emulated device: 1 resumes the last runnable thread of a block, 0 the first.
   uint32_t threads_reversed;
   plumbline_tensor q, k, v, out, lse;
   plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
@@ -300,15 +296,14 @@ typedef struct plumbline_rounding_spec {
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
   uint32_t s_rounded;    // 16-bit dtype of S, rounded after softcap and ALiBi; NONE = not rounded
   uint32_t q_prescaled;  // dtype to which Q * scale * log2(e) is rounded first; NONE = not done
-  // dtype of stored split-KV partial outputs; F32 also when there is no split
-  uint32_t split_partial_dtype;
+  uint32_t split_partial_dtype;  // dtype of stored split-KV partial outputs; F32 without splits
   plumbline_accumulator qk_accumulator;
   plumbline_accumulator pv_accumulator;
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // the same for the softcap's tanh
   // Rounding of Q, K and V before the products, to nearest, ties to even:
-  //   NONE       none. fp8 is widened as stored, and the scales multiply the sums. V's scales may
-  //              multiply P before its rounding instead, if they belong to tokens.
+  //   NONE       fp8 is widened as stored, and the scales multiply the sums, or those of V's
+  //              tokens multiply P before its rounding
   //   F16, BF16  scale * stored of fp8 inputs, in fp32, is rounded to this dtype
   //   TF32       fp32 inputs are rounded to tf32
   uint32_t kv_dequantized_to;
@@ -320,25 +315,21 @@ typedef struct plumbline_rounding_spec {
 // Further roundings of a kernel. 0 is the usual choice, which an older plumbline assumes.
 typedef struct plumbline_more_roundings {
   uint32_t struct_size;
-  uint32_t p_normalized;   // 1: P / l is rounded instead of P; l is the softmax denominator
-  uint32_t p_max;          // plumbline_p_max
-  uint32_t p_toward_zero;  // 1: P is truncated to p_dtype
-  // 1: S is also rounded to s_rounded before the scale: round(scale * round(q.k))
-  uint32_t s_rounded_twice;
+  uint32_t p_normalized;     // 1: P / l is rounded instead of P; l is the softmax denominator
+  uint32_t p_max;            // plumbline_p_max
+  uint32_t p_toward_zero;    // 1: P is truncated to p_dtype
+  uint32_t s_rounded_twice;  // 1: S is also rounded before the scale: round(scale * round(q.k))
   uint32_t q_prescaled_without_log2e;  // 1: q_prescaled is the dtype of Q * scale, without log2(e)
   uint32_t o_between_tiles;  // 16-bit dtype to which O is rounded after each tile of keys, or NONE
   uint32_t out_toward_zero;  // 1: the output is truncated to out_dtype
   uint32_t lse_dtype;        // 16-bit dtype to which the LSE is rounded; NONE = fp32
   uint32_t ring_update;      // 1: parts are merged by O -= w (O - O_i)
   double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
-  // 1: S is rounded to s_rounded after the softcap, but before ALiBi and a bias; before all three.
-  // A sink is not rounded then.
-  uint32_t s_rounded_before_bias, s_rounded_before_softcap;
-  uint32_t inputs_toward_zero;  // 1: fp32 inputs are truncated to tf32, not rounded
-  // 1: the LSE is that of logits scale q.k + slope j under a causal mask with ALiBi
-  uint32_t lse_without_row_bias;
-  double product_rel_error;  // of each product of Q K^T and P V, in [0, 1); 0 = none
-  double skipped_below;      // tiles whose exp(s - m) are all below this may be skipped; 0 = none
+  uint32_t s_rounded_before_bias, s_rounded_before_softcap;  // 1: S is rounded there
+  uint32_t inputs_toward_zero;    // 1: fp32 inputs are truncated to tf32, not rounded
+  uint32_t lse_without_row_bias;  // 1: the LSE lacks the row's part of causal ALiBi
+  double product_rel_error;       // relative error of each product of Q K^T and P V; 0 = none
+  double skipped_below;  // tiles whose exp(s - m) are all below this may be skipped; 0 = none
   uint32_t p_stochastic, out_stochastic;  // 1: P, or the output, is rounded up or down at random
 } plumbline_more_roundings;
 

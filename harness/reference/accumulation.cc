@@ -137,7 +137,8 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
       }
       // Ring attention's O -= w (O - O_i) rounds at the size of the previous O.
       const double least =
-          std::max(min_error, model.merges || model.ring_update ? u32 * block.head->column_max.data()[j] : 0);
+          std::max(min_error,
+                   model.merges || model.ring_update ? u32 * block.head->column_max.data()[j] : 0);
       result.data()[at] = of_pv.variance(of_column, least);
     }
   }

@@ -70,9 +70,8 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
     const __m256 t = _mm256_min_ps(q, _mm256_andnot_ps(sign_bit, product));
     // counted_loss()
     const __m256 ratio = _mm256_div_ps(t, _mm256_max_ps(q, _mm256_set1_ps(1e-37F))),
-                 share = _mm256_min_ps(_mm256_set1_ps(1),
-                                       _mm256_fnmadd_ps(_mm256_set1_ps(2), ratio,
-                                                        _mm256_set1_ps(2))),
+                 share = _mm256_min_ps(_mm256_set1_ps(1), _mm256_fnmadd_ps(_mm256_set1_ps(2), ratio,
+                                                                           _mm256_set1_ps(2))),
                  counted = _mm256_fmadd_ps(
                      _mm256_mul_ps(_mm256_set1_ps(static_cast<float>(swamped)), share), t, t);
     __m256 signed_t = visit == Visit::add ? counted

@@ -22,8 +22,7 @@ double lse_shift(const double* held, const double* p, KeyRange keys, std::option
   double m = sink.value_or(-std::numeric_limits<double>::infinity());
   for (std::int64_t k = keys.begin; k < keys.end; ++k) m = p[k] > 0 ? std::max(m, held[k]) : m;
   double sum = sink ? std::exp(*sink - m) : 0;
-  for (std::int64_t k = keys.begin; k < keys.end; ++k)
-    sum += p[k] > 0 ? std::exp(held[k] - m) : 0;
+  for (std::int64_t k = keys.begin; k < keys.end; ++k) sum += p[k] > 0 ? std::exp(held[k] - m) : 0;
   return m + std::log(sum) - lse;
 }
 

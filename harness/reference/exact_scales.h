@@ -96,8 +96,8 @@ inline double shared_weight(SharedRounding rounding, double p, double size, doub
 inline double rounded_size(const Model& model, const Sink& sink) {
   return model.s_place == Model::PlaceOfS::logit ? std::abs(sink.s) : 0;
 }
-// `coherent` is the sum over cells of (sum_k w_k)^2, `independent` the sum of w_k^2. For exp2, whose
-// phases are wide, `independent` is at least the sum over steps of (sum_k w_k)^2.
+// `coherent` is the sum over cells of (sum_k w_k)^2, `independent` the sum of w_k^2. For exp2,
+// `independent` is at least the sum over steps of (sum_k w_k)^2.
 inline double shared_variance(SharedRounding rounding, const Model& model, double coherent,
                               double independent) {
   if (rounding == SharedRounding::exp2)
@@ -155,7 +155,8 @@ struct Accumulation {
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
   // + (n (4 S_t - 1)+ / 3 o_j)^2) + reciprocal^2 (o_j^2 + sum p_k^2 v_kj^2) + of_sums^2 o_j^2
-  // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + least^2; toward zero also + drift^2 + sum t_k^2 / 6
+  // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + product^2 / 3 sum p_k^2 v_kj^2 + least^2
+  // toward zero also + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least) const {
     const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
                             square(of_repeated * sums.repeated * sums.range) +
@@ -195,8 +196,8 @@ inline double with_stored_lse(const Model& model, double lse, double variance) {
 }
 // Returns how far rounding these logits shifts the LSE. Cells miss two cases: logits whole rounding
 // intervals apart, which all round alike, and intervals so large that the shift exceeds the first
-// order of the errors. `held` are the rounded logits, `sink` that of a sink. Keys with p = 0 are left
-// out.
+// order of the errors. `held` are the rounded logits, `sink` that of a sink. Keys with p = 0 are
+// left out.
 double lse_shift(const double* held, const double* p, KeyRange keys, std::optional<double> sink,
                  double lse);
 

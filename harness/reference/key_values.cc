@@ -35,8 +35,7 @@ void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_
         rounded_after_scale(geometry, kv_dequantized_to));
 }
 
-KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
-                     InputRounding rounding)
+KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v, InputRounding rounding)
     : geometry_(geometry),
       k_(k),
       v_(v),

@@ -134,8 +134,8 @@ void LogitErrors::add_row(std::int64_t row, TiedKeys& tied) {
     std::fill(of_row, of_row + begin, 0.0F);
     std::fill(of_row + end, of_row + block_->stride, 0.0F);
   }
-  if (block_->is_plain() && model_.u_s == 0 && model_.product_error == 0 &&
-      block_->is_long(row) && !model_.merges)
+  if (block_->is_plain() && model_.u_s == 0 && model_.product_error == 0 && block_->is_long(row) &&
+      !model_.merges)
     bound(row, tied);
 }
 

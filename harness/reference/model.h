@@ -75,14 +75,14 @@ struct Model {
   bool p_normalized = false;  // t = p; false unless P is rounded
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false, p_stochastic = false;
-  double kappa_p = kappa;                 // of log-uniform significands, in u_P^2
-  double kappa_shared = kappa_coherent;   // of keys that share a cell, in u_P^2
-  double largest_p = 1;    // largest relative error, in u_P
+  double kappa_p = kappa;                // of log-uniform significands, in u_P^2
+  double kappa_shared = kappa_coherent;  // the same for keys that share a cell
+  double largest_p = 1;                  // largest relative error, in u_P
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded
   enum class PlaceOfS { logit, before_bias, before_softcap } s_place = PlaceOfS::logit;
-  double s_roundings = 1;     // successive roundings of S
+  double s_roundings = 1;  // successive roundings of S
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
@@ -96,7 +96,7 @@ struct Model {
   InputRounding input_rounding;
   DType out = DType::f32;
   bool out_toward_zero = false;
-  double out_variance = 1.0 / 12;  // of the output's rounding, in units of its ulp
+  double out_variance = 1.0 / 12;  // variance of the output's rounding, in squared ulps
   DType lse = DType::f32;
   double lse_unit = 1;  // the stored LSE's unit in natural units: ln 2 for base 2
   AccumulationModel qk, pv;

@@ -19,19 +19,10 @@ plumbline_reference_accumulator to_abi(const AccumulationModel& a) {
 }
 
 plumbline_reference_model to_abi(const Model& m) {
-  return {m.u_p,
-          m.eta_p,
-          m.p_normal,
-          m.u_s,
-          m.eta_s,
-          m.u_split,
-          m.eta_split,
-          m.p_cell_bits,
-          m.s_cell_bits,
-          m.denominator_from_rounded_p ? 1 : 0,
-          0,
-          to_abi(m.qk),
-          to_abi(m.pv)};
+  return {
+      m.u_p,     m.eta_p,      m.p_normal,    m.u_s,         m.eta_s,
+      m.u_split, m.eta_split,  m.p_cell_bits, m.s_cell_bits, m.denominator_from_rounded_p ? 1 : 0,
+      0,         to_abi(m.qk), to_abi(m.pv)};
 }
 
 // The rows that see a key, and the keys they see, in the form of the ABI.
@@ -233,9 +224,11 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&
-         !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero && !spec.p_stochastic && !spec.out_stochastic &&
-         !spec.s_rounded_twice && !spec.ring_update && spec.product_rel_error == 0 && spec.skipped_below == 0 && spec.o_between_tiles == DType::none &&
-         spec.q_prescaled == DType::none && spec.exp2_rel_error == 0 && spec.reciprocal_rel_error == 0 &&
+         !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero &&
+         !spec.p_stochastic && !spec.out_stochastic && !spec.s_rounded_twice && !spec.ring_update &&
+         spec.product_rel_error == 0 && spec.skipped_below == 0 &&
+         spec.o_between_tiles == DType::none && spec.q_prescaled == DType::none &&
+         spec.exp2_rel_error == 0 && spec.reciprocal_rel_error == 0 &&
          spec.pv_accumulator.dtype != DType::f16;
 }
 

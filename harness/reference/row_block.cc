@@ -67,8 +67,7 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
   if (model.q_prescaled == DType::none) return scale;
   // Rounds Q as kernels do: the fp32 product with an fp32 factor. Kernels make this factor in
   // several ways, which differ by an ulp. The products with K are logits in base 2 or e.
-  const auto factor =
-      static_cast<float>(model.q_base == 1 ? scale : scale * std::numbers::log2e);
+  const auto factor = static_cast<float>(model.q_base == 1 ? scale : scale * std::numbers::log2e);
   for (std::size_t d = 0; d < row.size(); ++d) {
     const double product = static_cast<float>(row[d]) * factor,
                  rounded = round_to(product, model.q_prescaled);
@@ -260,8 +259,7 @@ void RowBlock::round_logits(std::int64_t row, const Model& model) {
         : place == Place::before_bias ? capped.data()[at]
                                       : x.data()[at];
     const double rounded = round_to(y, model.s_rounded);
-    held.data()[at] =
-        bias + (place == Place::before_softcap ? shapes[r].capped(rounded) : rounded);
+    held.data()[at] = bias + (place == Place::before_softcap ? shapes[r].capped(rounded) : rounded);
     if (p.data()[at] > 0) largest = std::max(largest, held.data()[at]);
   }
 }

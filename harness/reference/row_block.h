@@ -47,24 +47,24 @@ struct RowBlock {
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
   std::vector<KeyRange> visible;  // [R], relative to the block's key 0; never empty
   bool is_causal = false;
-  double scale = 1;               // s = scale * (q . k), natural-log units
+  double scale = 1;  // s = scale * (q . k), natural-log units
   // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec requires it
   Buffer<double> q;
   std::vector<std::vector<QueryTie>> ties;  // [R]
-  Buffer<double> s, p;          // [R, stride]
-  Buffer<double> o;             // [R, dim_vo]
-  PrefixBounds prefixes;        // bounds of O's prefix sums
-  std::vector<double> row_max;  // [R] m = max s, including the sink
-  std::vector<double> total;    // [R] l = sum exp(s - m), including the sink
-  std::vector<double> lse;      // [R] m + ln l; without the sink if the spec's LSE excludes it
+  Buffer<double> s, p;                      // [R, stride]
+  Buffer<double> o;                         // [R, dim_vo]
+  PrefixBounds prefixes;                    // bounds of O's prefix sums
+  std::vector<double> row_max;              // [R] m = max s, including the sink
+  std::vector<double> total;                // [R] l = sum exp(s - m), including the sink
+  std::vector<double> lse;  // [R] m + ln l; without the sink if the spec's LSE excludes it
 
   // Features; empty if the problem has none.
   std::vector<Sink> sinks;         // [R]
   std::vector<LogitShape> shapes;  // [R] keys counted from the block's key 0
   // [R, stride] scale * (q . k), d s / d x, c tanh(x / c); empty without shapes
   Buffer<double> x, slope, capped;
-  // If the spec rounds S: what is rounded (s, c or x), by how much an error of it changes the logit,
-  // and the logit after the rounding, [R, stride]; the largest such logit of keys and sink, [R].
+  // If the spec rounds S: the number that is rounded (s, c or x) and the logit after the rounding,
+  // [R, stride]; the largest such logit of keys and sink, [R].
   Buffer<double> unrounded, held;
   std::vector<double> held_max;
 
@@ -102,8 +102,9 @@ struct RowBlock {
   }
   // Returns by how much logit `key` of a row changes if the tie is rounded the other way.
   double shift_by(const QueryTie& tie, std::int64_t row, std::int64_t key) const {
-    const double of_product = scale * tie.step * head->k[static_cast<std::size_t>(
-                                                     (first_key + key) * head->dim_qk + tie.dim)];
+    const double of_product =
+        scale * tie.step *
+        head->k[static_cast<std::size_t>((first_key + key) * head->dim_qk + tie.dim)];
     return slope_of(row, key) * of_product;
   }
   // Returns |d s / d ln y| of a spec that rounds y, which is s, c or x.

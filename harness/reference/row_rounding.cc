@@ -256,8 +256,7 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
     p = of_rounded.data();
   }
   block.for_seen(row, [&](std::int64_t k) {
-    const double of_key = p[k],
-                 error = model.rounded_p(of_key * (1 + 1e-12)) - of_key;
+    const double of_key = p[k], error = model.rounded_p(of_key * (1 + 1e-12)) - of_key;
     result.errors.data()[k] = static_cast<float>(error);
     result.error_sum += error;
     independent += normalized_variance(model, block.p_of(row)[k], error);

@@ -28,8 +28,7 @@ void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std:
   const auto [begin, end] = block.keys_of(row);
   const double* capped = block.capped.data() + row * block.stride;
   for (std::int64_t k = begin; k < end; ++k) {
-    const double size =
-        rounding == SharedRounding::s ? block.rounded_size(sums.model, row, k) : 0;
+    const double size = rounding == SharedRounding::s ? block.rounded_size(sums.model, row, k) : 0;
     weights_.data()[k] =
         shared_weight(rounding, p[k], size, rounding == SharedRounding::tanh ? capped[k] : 0);
   }

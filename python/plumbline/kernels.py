@@ -126,7 +126,7 @@ class Spec:
     exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
     tanh_rel_error: Optional[float] = None
     reciprocal_rel_error: Optional[float] = None  # for 1 / l
-    product_rel_error: Optional[float] = None  # of each product: 2**-16 for three bf16 products
+    product_rel_error: Optional[float] = None  # 2**-15 for three bf16 products
     skipped_below: Optional[float] = None  # tiles whose exp(S - max) are all below it are skipped
     kv_dequantized_to: Optional[str] = None
     inputs_toward_zero: Optional[bool] = None  # fp32 inputs are truncated to tf32

@@ -18,8 +18,8 @@ struct Example {
   DType dtype = DType::f32;
   std::int64_t keys = 10;
   RuleInputs inputs() const {
-    return {dtype, dtype, keys, golden, output, baseline, baseline, baseline, magnitude,
-            0, 0, 0, 0, 0};
+    return {dtype,    dtype,     keys, golden, output, baseline, baseline,
+            baseline, magnitude, 0,    0,      0,      0,        0};
   }
 };
 
@@ -157,7 +157,7 @@ TEST(Rules, DefaultsByDtype) {
 
 TEST(Rules, CosineIgnoresScale) {
   EXPECT_TRUE(passes(flashinfer_cosine, {{3.0, 4.0}, {30.0, 40.0}}));
-  EXPECT_FALSE(passes(flashinfer_cosine, {{3.0, 4.0}, {4.0, 3.0}}));   // 0.96
+  EXPECT_FALSE(passes(flashinfer_cosine, {{3.0, 4.0}, {4.0, 3.0}}));    // 0.96
   EXPECT_TRUE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, 0.0446}}));  // 0.99901
   EXPECT_FALSE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, 0.0449}}));
   EXPECT_FALSE(passes(flashinfer_cosine, {{1.0, 0.0}, {1.0, nan}}));

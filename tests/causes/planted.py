@@ -1,9 +1,10 @@
 """Attention kernels in NumPy with one planted bug each: a provider for the table of causes.
 
 Without its bug each kernel is legal under the strict default: fp32 sums, P = exp(S - max) rounded
-to the dtype of Q, an unrounded denominator. A bug is a function of one stage. Shapes of a sample, with
-Hq query heads and Hk key heads: q [rows, Hq, d], k and v [keys, Hk, d], s and p [Hq, rows, keys],
-o [rows, Hq, d], lse [rows, Hq]. planted.toml has the sentence that each should get, and its case.
+to the dtype of Q, an unrounded denominator. A bug is a function of one stage. Shapes of a sample,
+with Hq query heads and Hk key heads: q [rows, Hq, d], k and v [keys, Hk, d], s and p
+[Hq, rows, keys], o [rows, Hq, d], lse [rows, Hq]. planted.toml has the sentence that each should
+get, and its case.
 """
 import dataclasses
 from typing import Callable, Optional
@@ -130,7 +131,7 @@ def stage(function: Callable) -> Callable:
 
 
 def for_all(function):
-    """The same for the stages of all samples."""
+    """A stage of all samples, from a function that returns a dictionary for each."""
     def change(states):
         for state, fields in zip(states, function(states)):
             for field, value in fields.items():

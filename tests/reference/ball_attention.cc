@@ -69,14 +69,13 @@ class BallOfRow {
     return spec_.kv_dequantized_to == DType::f16 || spec_.kv_dequantized_to == DType::bf16;
   }
 
-  // Elements as the products see them: fp8 times its scale, or rounded if the spec says so.
+  // Returns elements as the products see them: fp8 times its scale, or rounded by the spec.
   std::vector<Number> vector(const void* storage, const TensorShape& shape, std::int64_t offset,
                              std::int64_t count, const std::vector<float>& scales,
                              std::size_t scale) const {
     std::vector<Number> result;
     for (std::int64_t i = 0; i < count; ++i) {
-      const double stored =
-          decode_at(shape.dtype, storage, static_cast<std::size_t>(offset + i));
+      const double stored = decode_at(shape.dtype, storage, static_cast<std::size_t>(offset + i));
       const bool fp8 = shape.dtype == DType::e4m3 || shape.dtype == DType::e5m2;
       if (fp8 && dequantizes()) {
         const float product = static_cast<float>(stored) * scales[scale];
@@ -115,8 +114,7 @@ class BallOfRow {
         vector(inputs_.k, geometry_.k, geometry_.k_offset(sample_, key, head_kv),
                problem_.head_dim_qk, side_.k_scale, kv_scale_at(problem_, sample_, key, head_kv));
     Number s(0);
-    for (std::size_t d = 0; d < q_.size(); ++d)
-      arb_addmul(s.get(), q_[d].get(), k[d].get(), bits_);
+    for (std::size_t d = 0; d < q_.size(); ++d) arb_addmul(s.get(), q_[d].get(), k[d].get(), bits_);
     arb_mul(s.get(), s.get(), scale_.get(), bits_);
     if (problem_.softcap != 0) {
       const Number cap(problem_.softcap);
@@ -153,7 +151,7 @@ class BallOfRow {
 
   BallRow attend() const {
     BallRow result;
-    std::vector<Number> all = s_;  // of the keys, then of the sink
+    std::vector<Number> all = s_;  // the keys' logits, then the sink's
     if (!side_.sinks.empty()) all.emplace_back(side_.sinks[static_cast<std::size_t>(head_)]);
     const auto [lse, weights] = softmax(all);
     result.lse = spec_.lse_includes_sink ? lse.ball() : softmax(s_).first.ball();
@@ -183,9 +181,8 @@ class BallOfRow {
 
 }  // namespace
 
-BallRow ball_attention(const Geometry& geometry, const BallInputs& inputs,
-                       const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
-                       std::int64_t row, int bits) {
+BallRow ball_attention(const Geometry& geometry, const BallInputs& inputs, const RoundingSpec& spec,
+                       std::int64_t sample, std::int64_t head, std::int64_t row, int bits) {
   return BallOfRow(geometry, inputs, spec, sample, head, row, bits).run();
 }
 

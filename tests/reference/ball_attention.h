@@ -21,17 +21,16 @@ struct BallInputs {
 };
 
 struct BallRow {
-  std::vector<Ball> o;    // [head_dim_vo]
-  Ball lse;               // natural units
-  double largest_s = 0;   // max |logit|, sinks included
-  double largest_v = 0;   // max |v| over the visible keys
+  std::vector<Ball> o;   // [head_dim_vo]
+  Ball lse;              // natural units
+  double largest_s = 0;  // max |logit|, sinks included
+  double largest_v = 0;  // max |v| over the visible keys
 };
 
 // Computes a row that sees a key, rounding outward to `bits` bits after each operation. Of the
 // spec, only roundings that the reference makes itself matter: those of Q, K and V, and
 // lse_includes_sink.
-BallRow ball_attention(const Geometry& geometry, const BallInputs& inputs,
-                       const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
-                       std::int64_t row, int bits);
+BallRow ball_attention(const Geometry& geometry, const BallInputs& inputs, const RoundingSpec& spec,
+                       std::int64_t sample, std::int64_t head, std::int64_t row, int bits);
 
 }  // namespace plumbline

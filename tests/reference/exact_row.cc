@@ -72,9 +72,8 @@ void find_logit_errors(SingleRow& row) {
 Groups cells_of_p(const SingleRow& row) {
   return grouped(row.keys, [&](std::size_t k) {
     const double l = row.model.p_normalized ? 1 : row.l;
-    return row.model.u_s > 0
-               ? p_cell(std::exp(row.held[k] - row.held_max) * (l / row.l), row.model)
-               : p_cell(row.p[k] * l, row.model);
+    return row.model.u_s > 0 ? p_cell(std::exp(row.held[k] - row.held_max) * (l / row.l), row.model)
+                             : p_cell(row.p[k] * l, row.model);
   });
 }
 // ---- TP, TL, TS, TE, TA, TR of a column
@@ -171,7 +170,8 @@ Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink)
 // TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2) with sS_k =
 // sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error |c_k| and tanh
 // cells
-// TE: exp2_rel_error^2 / 2 max(sum_k (p_k y_k)^2, sum over phases, sum over steps of (sum p_k y_k)^2)
+// TE: exp2_rel_error^2 / 2 max(sum_k (p_k y_k)^2, and over phases and over steps the sum of
+// (sum p_k y_k)^2)
 // y_k = factor(k): v_kj - o_j, or 1 for the LSE
 template <class Factor>
 double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
@@ -238,10 +238,10 @@ SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row,
     s.push_back(block.s.data()[at]);
     for (std::size_t t = 0; t < tie_shifts.size(); ++t) {
       const QueryTie& tie = block.ties[static_cast<std::size_t>(row)][t];
-      tie_shifts[t].push_back(block.scale * tie.step *
-                              head.k[static_cast<std::size_t>(
-                                  (block.first_key + k) * head.dim_qk + tie.dim)] *
-                              (block.shapes.empty() ? 1 : block.slope.data()[at]));
+      tie_shifts[t].push_back(
+          block.scale * tie.step *
+          head.k[static_cast<std::size_t>((block.first_key + k) * head.dim_qk + tie.dim)] *
+          (block.shapes.empty() ? 1 : block.slope.data()[at]));
     }
     if (model.u_s > 0) {
       unrounded.push_back(block.unrounded.data()[at]);
@@ -285,8 +285,7 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
         of_shared_rounding(row, rounding, row.p, row.sink ? &*row.sink : nullptr,
                            [&](std::size_t k) { return (k < row.keys ? v[k] : 0) - o; });
   }
-  of(Rounding::exp2) +=
-      of_skipped_keys(row, row.p, [&](std::size_t k) { return v[k] - o; });
+  of(Rounding::exp2) += of_skipped_keys(row, row.p, [&](std::size_t k) { return v[k] - o; });
   ColumnSums sums = column_sums(row, v, o);
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
@@ -319,19 +318,19 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   const double tanh_error = row.cap > 0 ? model.tanh_error : 0;
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
-    const double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
-                             (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
-                             model.exp2_error;
+    const double of_weight =
+        row.sd[k] + tanh_error * std::abs(row.capped[k]) +
+        (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
+        model.exp2_error;
     const double near_zero = model.u_p * weights.near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
   }
   if (model.denominator_from_rounded_p) of_o += model.largest_p * model.u_p;
   if (row.sink)
-    of_o +=
-        row.sink->p * (sink_sd(*row.sink) +
-                       model.s_roundings * model.u_s * rounded_size(model, *row.sink) +
-                       model.exp2_error);
+    of_o += row.sink->p *
+            (sink_sd(*row.sink) + model.s_roundings * model.u_s * rounded_size(model, *row.sink) +
+             model.exp2_error);
   const double tiles = std::ceil(static_cast<double>(row.keys) / smallest_tile);
   return products + std::abs(row.o[column]) * of_o + model.eta_split + tiles * model.eta_tile;
 }
@@ -364,12 +363,12 @@ double exact_lse_variance(const SingleRow& row) {
     if (!is_made(rounding, row.model, row.cap)) continue;
     const double by_cells =
         of_shared_rounding(row, rounding, p, sink, [](std::size_t) { return 1.0; });
-    const double shift = rounding == SharedRounding::s
-                             ? lse_shift(row.held.data(), p.data(), {0, n},
-                                         sink == nullptr ? std::nullopt
-                                                         : std::optional(held_sink(model, *sink)),
-                                         row.lse)
-                             : 0;
+    const double shift =
+        rounding == SharedRounding::s
+            ? lse_shift(row.held.data(), p.data(), {0, n},
+                        sink == nullptr ? std::nullopt : std::optional(held_sink(model, *sink)),
+                        row.lse)
+            : 0;
     variance += std::max(by_cells, square(shift));
   }
   if (model.denominator_from_rounded_p) {

@@ -25,12 +25,12 @@ struct SingleRow {
   Numbers unrounded, rounded_size, held;  // if S is rounded, as in RowBlock
   double held_max = 0;
   std::vector<Numbers> tie_shifts;  // changes of s_k, for each element of Q near a tie
-  RowRounding rounding;    // includes errors of the block's keys
-  Numbers errors;          // errors of p_k in a flat row, otherwise empty
-  double repeated_p = 0;   // S_t
-  Numbers repeated_v;      // [D] S_vj
-  std::vector<Numbers> v;  // [D][n]
-  Numbers o;               // [D]
+  RowRounding rounding;             // includes errors of the block's keys
+  Numbers errors;                   // errors of p_k in a flat row, otherwise empty
+  double repeated_p = 0;            // S_t
+  Numbers repeated_v;               // [D] S_vj
+  std::vector<Numbers> v;           // [D][n]
+  Numbers o;                        // [D]
   Groups p_cells;
   std::optional<Sink> sink;
   double m = 0, l = 0, lse = 0;

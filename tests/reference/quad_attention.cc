@@ -20,10 +20,11 @@ class Row : QuadRoundedP {
       result.terms.push_back(terms);
       result.spre.push_back(std::sqrt(variance));
       const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
-      double sigma_squared = variance + of_output / (truncates_out()                                  ? 2
-                                                  : spec_.out_stochastic &&
-                                                          QuadConstants::rounds(spec_.out_dtype) ? 6
-                                                                                                 : 12);
+      double sigma_squared =
+          variance + of_output / (truncates_out() ? 2
+                                  : spec_.out_stochastic && QuadConstants::rounds(spec_.out_dtype)
+                                      ? 6
+                                      : 12);
       if (is_flat_) {
         const double T = shared_error(j);
         for (const double aside : {-0x1p-10, 0x1p-10}) {
@@ -241,12 +242,13 @@ class Row : QuadRoundedP {
   std::ptrdiff_t keys() const { return static_cast<std::ptrdiff_t>(keys_); }
   double max_logit_variance(double m) const {
     double variance = sq(*std::max_element(sd_.begin(), sd_.begin() + keys()));
-    const auto at = static_cast<std::size_t>(
-        std::max_element(s_.begin(), s_.begin() + keys()) - s_.begin());
+    const auto at =
+        static_cast<std::size_t>(std::max_element(s_.begin(), s_.begin() + keys()) - s_.begin());
     for (const auto& [d, step] : ties_)
       variance += sq(a_ * slope_[at] * step * static_cast<double>(k_[at][d])) / c_.slack;
     if (c_.u_S > 0)
-      variance += s_roundings() * sq(c_.u_S * rounded_size(at) + QuadConstants::eta(spec_.s_rounded));
+      variance +=
+          s_roundings() * sq(c_.u_S * rounded_size(at) + QuadConstants::eta(spec_.s_rounded));
     variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
     return variance + sq(c_.u32 * (4 * m + 1));
   }

@@ -288,21 +288,18 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   add("q_prescaled_without_log2e",
       [](RoundingSpec& s) { s.q_prescaled = DType::bf16, s.q_prescaled_without_log2e = true; });
   add("q_prescaled_fp16", [](RoundingSpec& s) { s.q_prescaled = DType::f16; });
-  add("s_before_bias", [](RoundingSpec& s) {
-    s.s_rounded = DType::bf16, s.s_rounded_before_bias = true;
-  });
-  add("s_before_softcap", [](RoundingSpec& s) {
-    s.s_rounded = DType::f16, s.s_rounded_before_softcap = true;
-  });
+  add("s_before_bias",
+      [](RoundingSpec& s) { s.s_rounded = DType::bf16, s.s_rounded_before_bias = true; });
+  add("s_before_softcap",
+      [](RoundingSpec& s) { s.s_rounded = DType::f16, s.s_rounded_before_softcap = true; });
   add("s_before_softcap_p_normalized", [](RoundingSpec& s) {
     s.s_rounded = DType::bf16, s.s_rounded_before_softcap = s.p_normalized = true;
   });
   add("tf32_truncated", [](RoundingSpec& s) {
     s.kv_dequantized_to = s.p_dtype = DType::tf32, s.inputs_toward_zero = s.p_toward_zero = true;
   });
-  add("stochastic", [](RoundingSpec& s) {
-    s.p_stochastic = s.out_stochastic = true, s.p_dtype = DType::bf16;
-  });
+  add("stochastic",
+      [](RoundingSpec& s) { s.p_stochastic = s.out_stochastic = true, s.p_dtype = DType::bf16; });
   add("three_products", [](RoundingSpec& s) { s.product_rel_error = 0x1p-16; });
   add("skipped", [](RoundingSpec& s) { s.skipped_below = 0.01; });
   add("lse_without_row_bias", [](RoundingSpec& s) { s.lse_without_row_bias = true; });

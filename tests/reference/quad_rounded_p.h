@@ -103,8 +103,7 @@ class QuadRoundedP : public QuadSoftmax {
   }
   // Returns the error of each p_k with these maxima.
   Column errors_under(const Column& maxima) const {
-    const double m =
-        c_.u_S > 0 ? largest_rounded(keys_) : static_cast<double>(m_of_keys_);
+    const double m = c_.u_S > 0 ? largest_rounded(keys_) : static_cast<double>(m_of_keys_);
     Column errors(n_, 0);
     for (std::size_t k = 0; k < keys_; ++k) {
       // (1 + 1e-12) keeps fp64 noise from truncating a power of two

@@ -91,7 +91,8 @@ class QuadSoftmax {
   // An element of Q, K or V as the products see it.
   double as_multiplied(double value) const {
     if (spec_.kv_dequantized_to != DType::tf32) return value;
-    return spec_.inputs_toward_zero ? truncate_to(value, DType::tf32) : round_to(value, DType::tf32);
+    return spec_.inputs_toward_zero ? truncate_to(value, DType::tf32)
+                                    : round_to(value, DType::tf32);
   }
   // Scales are stored as [sample, head, block of tokens].
   static float scale_of(const Problem& problem, const std::vector<float>& scales,
@@ -264,7 +265,8 @@ class QuadSoftmax {
     const double scaled = std::ldexp(std::frexp(x, &exponent), bits);
     return {"", std::ldexp(truncate ? std::trunc(scaled) : std::round(scaled), exponent - bits)};
   }
-  // What S's rounding rounds: the logit, c_k or x_k. A sink is rounded only as a logit.
+  // Returns the number that S's rounding rounds: the logit, c_k or x_k. A sink is rounded only as a
+  // logit.
   double unrounded(std::size_t k) const {
     if (is_sink(k)) return s_[k];
     if (spec_.s_rounded_before_softcap) return x_[k];
@@ -294,7 +296,8 @@ class QuadSoftmax {
     if (is_normalized()) t /= lt_;
     // exact ties, except for fp64 noise, unless Q K^T keeps few bits
     const int kept = spec_.qk_accumulator.fraction_bits;
-    if (spec_.p_dtype == DType::f32) return significant(t, c_.qk_rz && kept < 23 ? kept + 3 : 36, false);
+    if (spec_.p_dtype == DType::f32)
+      return significant(t, c_.qk_rz && kept < 23 ? kept + 3 : 36, false);
     if (t < c_.eta_P) return {"flushed", 0};
     const int bits = significand_bits(spec_.p_dtype);
     if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
@@ -369,8 +372,7 @@ class QuadSoftmax {
   const RoundingSpec spec_;
   const QuadConstants c_;
   std::int64_t D_, columns_;
-  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0,
-         row_bias_ = 0;
+  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0, row_bias_ = 0;
   bool has_sink_ = false, scaled_outside_ = false, merges_ = false, has_bias_ = false,
        is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;

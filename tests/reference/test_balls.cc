@@ -116,9 +116,9 @@ void compare(const FilledProblem& filled, const RoundingSpec& spec) {
     const BallRow row =
         ball_attention(filled.geometry, {filled.q.data(), filled.k.data(), filled.v.data()}, spec,
                        id.sample, id.head, id.row, bits);
-    const std::string where = problem_id(problem) + " " + describe(spec, problem) +
-                              ": sample " + std::to_string(id.sample) + ", head " +
-                              std::to_string(id.head) + ", row " + std::to_string(id.row);
+    const std::string where = problem_id(problem) + " " + describe(spec, problem) + ": sample " +
+                              std::to_string(id.sample) + ", head " + std::to_string(id.head) +
+                              ", row " + std::to_string(id.row);
     const double of_logits = 1 + row.largest_s;
     expect_inside(row.lse, reference.lse[r], of_logits, where + ", LSE");
     for (std::size_t j = 0; j < row.o.size(); ++j) {

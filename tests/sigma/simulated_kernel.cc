@@ -359,10 +359,9 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
     return spec.q_prescaled == DType::none
                ? value
                : round_to(static_cast<float>(value) *
-                              static_cast<float>(problem.softmax_scale() *
-                                                 (spec.q_prescaled_without_log2e
-                                                      ? 1
-                                                      : std::numbers::log2e)),
+                              static_cast<float>(
+                                  problem.softmax_scale() *
+                                  (spec.q_prescaled_without_log2e ? 1 : std::numbers::log2e)),
                           spec.q_prescaled);
   };
   std::map<std::vector<double>, std::size_t> first_with;
