@@ -11,9 +11,13 @@
 
 namespace plumbline {
 
-const Contract* Contracts::find(std::string_view kernel, const RunTarget& place) const {
+const Contract* Contracts::find(std::string_view kernel, const RunTarget& place,
+                                DType dtype) const {
   const auto matches = [&](const Contract& contract) {
-    return applies_to(contract.devices, contract.archs, place) &&
+    const auto& dtypes = contract.dtypes;
+    const bool of_dtype = dtypes.empty() || dtype == DType::none ||
+                          std::ranges::find(dtypes, name(dtype)) != dtypes.end();
+    return of_dtype && applies_to(contract.devices, contract.archs, place) &&
            std::any_of(contract.kernels.begin(), contract.kernels.end(),
                        [&](const auto& glob) { return glob_match(glob, kernel); });
   };
@@ -24,7 +28,7 @@ const Contract* Contracts::find(std::string_view kernel, const RunTarget& place)
 RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem,
                                     const RunTarget& place) const {
   RoundingSpec spec = strict_spec(problem);
-  if (const Contract* contract = find(kernel, place)) {
+  if (const Contract* contract = find(kernel, place, problem.dtype)) {
     for (const auto& [field, text] : contract->spec_fields) {
       [[maybe_unused]] const auto complaint =
           set_spec_field(spec, field, text, problem, place.arch);
@@ -37,7 +41,7 @@ RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& prob
 Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::int64_t elements,
                          const RunTarget& place) const {
   Limits limits = default_limits(pinned_spec(kernel, problem, place), problem, elements);
-  const Contract* contract = find(kernel, place);
+  const Contract* contract = find(kernel, place, problem.dtype);
   if (contract == nullptr) return limits;
   for (const Statistic& statistic : deciding_statistics) {
     const std::optional<double> pinned = contract->limits[statistic];

@@ -23,6 +23,7 @@ struct Contract {
   std::vector<std::string> devices;  // globs of its devices ("cuda:*"); empty = all
   // architectures it applies to ("sm_90"); empty = all, even an unknown one
   std::vector<std::string> archs;
+  std::vector<std::string> dtypes;  // names of the dtypes of Q it applies to; empty = all
   std::string reason;
   // the source line or document that shows why the kernel needs looser limits; "" if it does not
   std::string proof;
@@ -45,9 +46,10 @@ class Contracts {
   // Reads contracts.toml; baselines/contracts.toml documents the format. Returns all semantic
   // errors at once.
   static Result<Contracts> read(const std::filesystem::path& path);
-  // Returns the first contract whose kernels, devices and architectures match, or nullptr: strict
-  // default.
-  const Contract* find(std::string_view kernel, const RunTarget& place = {}) const;
+  // Returns the first contract whose kernels, devices, architectures and dtypes match, or nullptr:
+  // strict default. Every contract's dtypes match `none`.
+  const Contract* find(std::string_view kernel, const RunTarget& place = {},
+                       DType dtype = DType::none) const;
   // Returns the spec by which outputs of `kernel` are judged: strict, with the contract's fields.
   // "tensor_core" accumulators are those of the place's architecture.
   RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem,

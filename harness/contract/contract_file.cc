@@ -16,9 +16,9 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 10> contract_keys{
-    "kernel", "device",   "arch",   "reason", "padding_policy",
-    "spec",   "promises", "limits", "proof",  "split_option"};
+constexpr std::array<std::string_view, 11> contract_keys{
+    "kernel", "device",   "arch",   "dtype", "reason",      "padding_policy",
+    "spec",   "promises", "limits", "proof", "split_option"};
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits",
                                                            "products_per_step"};
 constexpr std::string_view proof_remedy =
@@ -52,6 +52,7 @@ class ContractReader {
     contract_.kernels = kernel_globs(table_, errors_);
     contract_.devices = device_globs(table_, errors_);
     contract_.archs = gpu_archs(table_, errors_);
+    contract_.dtypes = dtypes_of_q(table_, errors_);
     contract_.reason = reader.text("reason", true);
     contract_.proof = reader.text("proof");
     contract_.split_option = reader.text("split_option");
@@ -156,11 +157,12 @@ bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::
          });
 }
 
-// Returns the glob of `first` that matches every case of the kernels `glob` on the devices and
-// architectures of `later`, or nullptr.
+// Returns the glob of `first` that matches every case of the kernels `glob` on the devices,
+// architectures and dtypes of `later`, or nullptr.
 const std::string* shadow_of(const Contract& first, const std::string& glob,
                              const Contract& later) {
-  if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs))
+  if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs) ||
+      !takes_all_of(first.dtypes, later.dtypes))
     return nullptr;
   const auto found =
       std::find_if(first.kernels.begin(), first.kernels.end(),

@@ -30,7 +30,7 @@ ContractSnapshot take_snapshot(const Contracts& contracts, const Outcome& outcom
   const RunTarget place = target_of(outcome);
   ContractSnapshot terms{
       contracts.limits(outcome.c.kernel, outcome.c.problem, 0, place), std::nullopt, {}};
-  if (const Contract* contract = contracts.find(outcome.c.kernel, place)) {
+  if (const Contract* contract = contracts.find(outcome.c.kernel, place, outcome.c.problem.dtype)) {
     terms.padding_policy = contract->padding_policy;
     terms.promises = contract->promises;
   }

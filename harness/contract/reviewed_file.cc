@@ -8,8 +8,10 @@
 #include <cctype>
 #include <cmath>
 
+#include "harness/base/enumeration.h"
 #include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
+#include "harness/problem/dtype.h"
 
 namespace plumbline {
 
@@ -79,6 +81,18 @@ std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors) {
                                  "write names such as arch = [\"sm_80\", \"sm_90\"]"));
   }
   return archs;
+}
+
+std::vector<std::string> dtypes_of_q(const ConfigNode& table, Errors& errors) {
+  std::vector<std::string> dtypes;
+  for (const ConfigNode* dtype : one_or_more(table, "dtype", false, errors)) {
+    dtypes.push_back(dtype->text);
+    const auto known = parse<DType>(dtype->text);
+    if (known && std::ranges::find(stored_dtypes, *known) != stored_dtypes.end()) continue;
+    errors.push_back(dtype->error(fmt::format("dtype: \"{}\" is not a dtype of Q", dtype->text),
+                                  "write names such as dtype = [\"fp16\", \"bf16\"]"));
+  }
+  return dtypes;
 }
 
 bool applies_to(const std::vector<std::string>& devices, const std::vector<std::string>& archs,

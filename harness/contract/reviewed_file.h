@@ -23,6 +23,8 @@ std::vector<std::string> device_globs(const ConfigNode& table, Errors& errors);
 // Returns the optional `arch` of a table: GPU architectures. They need not be emulated, because
 // reviewed text may concern GPUs of other users.
 std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors);
+// Reads `dtype`, the dtypes of Q; absent: none.
+std::vector<std::string> dtypes_of_q(const ConfigNode& table, Errors& errors);
 
 // Returns true if a place satisfies conditions on devices and architectures; empty = no condition.
 bool applies_to(const std::vector<std::string>& devices, const std::vector<std::string>& archs,

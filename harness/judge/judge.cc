@@ -37,7 +37,8 @@ class CaseJudge {
       : inputs_(inputs),
         outcome_(*inputs.outcome),
         contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
-        contract_(contracts_.find(outcome_.c.kernel, target_of(outcome_))),
+        contract_(
+            contracts_.find(outcome_.c.kernel, target_of(outcome_), outcome_.c.problem.dtype)),
         pinned_(
             contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, target_of(outcome_))) {}
 

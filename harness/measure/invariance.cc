@@ -279,7 +279,7 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   ran_as.description = base.description;
   base.place = target_of(ran_as);
   base.spec = contracts_.pinned_spec(planned.c.kernel, planned.c.problem, base.place);
-  base.contract = contracts_.find(planned.c.kernel, base.place);
+  base.contract = contracts_.find(planned.c.kernel, base.place, planned.c.problem.dtype);
   return base;
 }
 

@@ -400,7 +400,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   outcome.picture = std::move(comparison.picture);
   measurement.rows = rows_of(geometry, outputs, *ref);
 
-  const Contract* contract = contracts_.find(outcome.c.kernel, place);
+  const Contract* contract = contracts_.find(outcome.c.kernel, place, problem.dtype);
   const PaddingPolicy policy = contract != nullptr && contract->padding_policy
                                    ? *contract->padding_policy
                                    : outcome.description.padding_policy;

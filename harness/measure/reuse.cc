@@ -46,7 +46,8 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   // The statistics are in the first case's sigma, so both cases need the same contract.
   const RunTarget place = target_of(outcome), first_place = target_of(first);
   const bool same_contract =
-      contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&
+      contracts_.find(planned.c.kernel, place, planned.c.problem.dtype) ==
+          contracts_.find(planned.c.kernel, first_place, planned.c.problem.dtype) &&
       spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, place)) ==
           first.spec_judged;
   if (!same_contract) return std::nullopt;
