@@ -13,6 +13,7 @@
 #include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
+#include "harness/diagnose/wrong_lse.h"
 
 namespace plumbline {
 namespace {
@@ -68,9 +69,7 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
   add(sentences, heads);
   if (heads.empty()) add_location(failing, sentences);
   if (only_lse_fails(failing)) {
-    add(sentences,
-        "only the LSE is beyond its limit: another base or scale of the LSE, or an error too small "
-        "to show in the output");
+    add(sentences, "only the LSE is beyond its limit");
   }
 }
 
@@ -83,9 +82,9 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 9> fits{
-    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,     &truncation,
-    &narrowed,        &narrowed_lse,     &wrong_factor, &likeliest_change};
+constexpr std::array<std::string (*)(const FailingOutput&), 10> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks, &other_scale,  &truncation,
+    &narrowed,        &narrowed_lse,     &wrong_lse,   &wrong_factor, &likeliest_change};
 
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
 double distance(double a, double b, double sigma) {

@@ -93,6 +93,19 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   return answer;
 }
 
+double RowCalculator::mean_product(const RowId& id) const {
+  std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
+  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
+               id.head, q);
+  double sum = 0;
+  const std::int64_t keys = geometry_.length_kv(id.sample);
+  for (std::int64_t key = 0; key < keys; ++key) {
+    reference_context_.key_values.key(id.sample, key, id.head / problem_.group(), k);
+    sum += std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+  }
+  return sum / static_cast<double>(keys);
+}
+
 RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) const {
   const std::vector<double>& o = answer.o;
   const std::size_t columns = o.size();

@@ -60,6 +60,8 @@ class RowCalculator {
 
   // Returns the row's result under a variation, computed from Q as stored.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
+  // Returns q . mean(K) over all keys of the sample, visible or not.
+  double mean_product(const RowId& id) const;
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of
   // `answer` exceeds that of the stated row, the sigmas grow in proportion.
   RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;

@@ -1,0 +1,249 @@
+// Predicts the LSEs of some rows under each explanation.
+#include "harness/diagnose/wrong_lse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+#include "harness/diagnose/error_shape.h"
+#include "harness/diagnose/row_calculator.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+constexpr double lenient = 2;       // factor of the limit
+constexpr double cost_limit = 4e6;  // multiply-adds
+constexpr std::size_t worst_rows = 6;
+constexpr std::int64_t smallest_tile = 16;
+
+struct Row {
+  RowId id;
+  double got = 0, stated = 0, tolerance = 0;  // LSEs in natural units
+  std::vector<std::int64_t> keys;             // visible, ascending
+  std::vector<double> s;                      // their logits
+  std::optional<double> sink;                 // if the LSE includes one
+  // before[i]: LSE of the first i keys; from[i]: LSE of key i and those after it
+  std::vector<double> before, from;
+
+  double maximum() const {
+    return std::max(*std::ranges::max_element(s), sink.value_or(minus_infinity));
+  }
+};
+
+// Returns ln(exp(a) + exp(b)).
+double log_add(double a, double b) {
+  const double high = std::max(a, b);
+  return std::isinf(high) ? high : high + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+class LseExplainer {
+ public:
+  explicit LseExplainer(const FailingOutput& failing)
+      : failing_(failing), problem_(failing.geometry->problem()), calculator_(failing) {
+    for (const std::size_t r : informative_rows(failing, worst_rows, cost_limit)) load(r);
+  }
+
+  std::string sentence() const {
+    if (rows_.size() < 2) return "";
+    for (const auto& explain :
+         {&LseExplainer::of_factor, &LseExplainer::of_halves, &LseExplainer::of_range,
+          &LseExplainer::of_bias, &LseExplainer::of_mean_key, &LseExplainer::of_other_row,
+          &LseExplainer::of_stale_maximum}) {
+      const std::string found = (this->*explain)();
+      if (!found.empty()) return "only the LSE is wrong: " + found;
+    }
+    return "";
+  }
+
+ private:
+  void load(std::size_t r) {
+    Row row;
+    row.id = calculator_.row(r);
+    row.got = lse_at(*failing_.geometry, failing_.outputs, row.id);
+    row.stated = failing_.reference->lse[r];
+    if (!std::isfinite(row.got) || !std::isfinite(row.stated)) return;
+    row.tolerance = lenient * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
+    read_logits(row);
+    rows_.push_back(std::move(row));
+  }
+
+  void read_logits(Row& row) const {
+    RowVariation variation = calculator_.stated(row.id);
+    const LogitShape shape = calculator_.shape(row.id);
+    variation.logit = [&](double product, std::int64_t key) {
+      row.keys.push_back(key);
+      row.s.push_back(shape.logit(problem_.softmax_scale() * product, key));
+      return row.s.back();
+    };
+    calculator_.answer(row.id, variation);
+    if (!calculator_.side().sinks.empty() && failing_.spec->lse_includes_sink)
+      row.sink = variation.sink;
+    const std::size_t n = row.keys.size();
+    row.before.assign(n + 1, row.sink.value_or(minus_infinity));
+    row.from = row.before;
+    for (std::size_t i = 0; i < n; ++i) row.before[i + 1] = log_add(row.before[i], row.s[i]);
+    for (std::size_t i = n; i-- > 0;) row.from[i] = log_add(row.from[i + 1], row.s[i]);
+  }
+
+  // Returns true if the prediction is every row's LSE. A prediction may have the rounding errors of
+  // fp32.
+  bool fits(const std::function<double(const Row&)>& predict) const {
+    return std::ranges::all_of(rows_, [&](const Row& row) {
+      const double expected = predict(row);
+      return std::abs(row.got - expected) <= row.tolerance + 0x1p-21 * std::abs(expected);
+    });
+  }
+
+  std::string of_factor() const {
+    struct Factor {
+      double value;
+      const char* meaning;
+    };
+    for (const Factor& factor : {Factor{std::numbers::log2e, "it is in base 2, times log2(e)"},
+                                 Factor{std::numbers::ln2, "it is multiplied by ln 2"},
+                                 Factor{std::numbers::log10e, "it is in base 10, times 0.434"},
+                                 Factor{-1, "it is negated"}}) {
+      if (fits([&](const Row& row) { return factor.value * row.stated; })) return factor.meaning;
+    }
+    return "";
+  }
+
+  std::string of_halves() const {
+    if (fits([](const Row& row) { return row.maximum(); }))
+      return "it is the maximum alone, without ln l";
+    if (fits([](const Row& row) { return row.stated - row.maximum(); }))
+      return "it is ln l without the maximum";
+    return "";
+  }
+
+  // Tries keys before a bound, and from a bound on.
+  std::string of_range() const {
+    const std::int64_t last = last_key();
+    for (std::int64_t bound = 1; bound <= last; ++bound) {
+      if (fits([&](const Row& row) { return lse_before(row, bound); }))
+        return fmt::format("it is that of keys 0 to {}: the last keys or splits are missing",
+                           bound - 1);
+      if (fits([&](const Row& row) { return lse_from(row, bound); }))
+        return fmt::format(
+            "it is that of keys {} to {}: that of the last split, or the first keys "
+            "are missing",
+            bound, last);
+    }
+    return "";
+  }
+
+  std::string of_stale_maximum() const {
+    const std::int64_t last = last_key();
+    for (std::int64_t bound = smallest_tile; bound <= last; bound += smallest_tile) {
+      const auto predict = [&](const Row& row) {
+        double before = minus_infinity;
+        for (std::size_t i = 0; i < row.keys.size() && row.keys[i] < bound; ++i)
+          before = std::max(before, row.s[i]);
+        return std::isinf(before) ? row.stated : row.stated - row.maximum() + before;
+      };
+      if (fits(predict))
+        return fmt::format("it adds the maximum of keys 0 to {} to ln l", bound - 1);
+    }
+    return "";
+  }
+
+  std::string of_bias() const {
+    if (calculator_.side().alibi_slopes.empty()) return "";
+    const bool lacks = fits([&](const Row& row) {
+      const LogitShape shape = calculator_.shape(row.id);
+      return row.stated + shape.bias_of_row(0);
+    });
+    return lacks ? "it lacks the row's part of the ALiBi bias, as FlashAttention-2 stores it" : "";
+  }
+
+  // K less its mean leaves the output as it is.
+  std::string of_mean_key() const {
+    const bool lacks = fits([&](const Row& row) {
+      return row.stated - problem_.softmax_scale() * calculator_.mean_product(row.id);
+    });
+    return lacks ? "it lacks scale q . mean(K), as if K were less its mean" : "";
+  }
+
+  // Tries the LSE of another row, head or sample.
+  std::string of_other_row() const {
+    const std::int64_t heads = problem_.heads_q, batch = problem_.batch;
+    struct Other {
+      std::string meaning;
+      std::function<RowId(RowId)> place;
+    };
+    std::vector<Other> others{
+        {"each row has that of the next row", [](RowId id) { return ++id.row, id; }},
+        {"each row has that of the row before", [](RowId id) { return --id.row, id; }},
+        {"its heads are reversed", [=](RowId id) { return id.head = heads - 1 - id.head, id; }},
+        {"each head has that of the next head",
+         [=](RowId id) { return id.head = (id.head + 1) % heads, id; }},
+        {"its heads are exchanged in pairs", [](RowId id) { return id.head ^= 1, id; }},
+        {"each sample has that of the next sample",
+         [=](RowId id) { return id.sample = (id.sample + 1) % batch, id; }},
+        {"it is transposed: heads before rows, read as rows before heads",
+         [&](RowId id) { return transposed(id); }}};
+    for (const Other& other : others) {
+      const bool is_it = fits([&](const Row& row) {
+        const RowId place = other.place(row.id);
+        return is_row(place) ? stated_lse(place) : std::numeric_limits<double>::quiet_NaN();
+      });
+      if (is_it) return other.meaning;
+    }
+    return "";
+  }
+
+  RowId transposed(RowId id) const {
+    const std::int64_t rows = failing_.geometry->length_q(id.sample),
+                       at = id.row * problem_.heads_q + id.head;
+    id.head = at / rows;
+    id.row = at % rows;
+    return id;
+  }
+  bool is_row(const RowId& id) const {
+    return id.row >= 0 && id.row < failing_.geometry->length_q(id.sample) && id.head >= 0 &&
+           id.head < problem_.heads_q &&
+           failing_.geometry->visible_count(id.sample, id.row, id.head) > 0;
+  }
+  double stated_lse(const RowId& id) const {
+    return calculator_.answer(id, calculator_.stated(id)).lse;
+  }
+
+  std::int64_t last_key() const {
+    std::int64_t last = 0;
+    for (const Row& row : rows_) last = std::max(last, row.keys.back());
+    return last;
+  }
+  // Return the LSE of the keys before a bound, and from it on; NaN if the row sees none of them.
+  static double lse_before(const Row& row, std::int64_t bound) {
+    const std::size_t count = keys_before(row, bound);
+    return count == 0 ? std::numeric_limits<double>::quiet_NaN() : row.before[count];
+  }
+  static double lse_from(const Row& row, std::int64_t bound) {
+    const std::size_t count = keys_before(row, bound);
+    return count == row.keys.size() ? std::numeric_limits<double>::quiet_NaN() : row.from[count];
+  }
+  static std::size_t keys_before(const Row& row, std::int64_t bound) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(row.keys, bound) - row.keys.begin());
+  }
+
+  const FailingOutput& failing_;
+  const Problem& problem_;
+  const RowCalculator calculator_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::string wrong_lse(const FailingOutput& failing) {
+  if (!only_lse_fails(failing) || failing.outputs.lse == nullptr) return "";
+  return LseExplainer(failing).sentence();
+}
+
+}  // namespace plumbline
