@@ -14,6 +14,7 @@
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
 #include "harness/diagnose/wrong_lse.h"
+#include "harness/diagnose/wrong_places.h"
 
 namespace plumbline {
 namespace {
@@ -82,9 +83,9 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 10> fits{
-    &other_key_heads, &other_fp8_scales, &other_sinks, &other_scale,  &truncation,
-    &narrowed,        &narrowed_lse,     &wrong_lse,   &wrong_factor, &likeliest_change};
+constexpr std::array<std::string (*)(const FailingOutput&), 11> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,  &truncation,      &narrowed,
+    &narrowed_lse,    &wrong_lse,        &wrong_places, &wrong_factor, &likeliest_change};
 
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
 double distance(double a, double b, double sigma) {

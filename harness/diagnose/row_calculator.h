@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct RowVariation {
   double key_factor = 1, value_factor = 1;
   double sink = 0;  // used if the problem has sinks
   std::function<KeyAddress(KeyAddress)> key_address, value_address;
+  std::optional<RowId> query;                       // the row whose Q is read
+  bool key_is_value = false, value_is_key = false;  // V is read for K; K for V
+  // Change a vector in place after it is read.
+  std::function<void(std::span<double>)> change_query, change_key, change_value;
   // Maps q . k, without the softmax scale, to the logit.
   std::function<double(double product, std::int64_t key)> logit;
   DType s_rounded = DType::none;  // dtype to which `logit` rounds
