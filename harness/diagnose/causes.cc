@@ -13,6 +13,7 @@
 #include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
+#include "harness/diagnose/single_places.h"
 #include "harness/diagnose/wrong_lse.h"
 #include "harness/diagnose/wrong_places.h"
 
@@ -87,6 +88,12 @@ constexpr std::array<std::string (*)(const FailingOutput&), 11> fits{
     &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,  &truncation,      &narrowed,
     &narrowed_lse,    &wrong_lse,        &wrong_places, &wrong_factor, &likeliest_change};
 
+// Returns the sentence of an error after which no other cause is looked for, or "".
+std::string final_cause(const FailingOutput& failing) {
+  const std::string rows = rows_without_answer(failing);
+  return rows.empty() ? few_elements(failing) : rows;
+}
+
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
 double distance(double a, double b, double sigma) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
@@ -149,6 +156,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
 
 std::vector<std::string> causes(const FailingOutput& failing) {
   std::vector<std::string> sentences;
+  if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause)};
   if (!nothing_to_explain(failing)) {
     sentences = explain_by_alternatives(failing, [](std::size_t) { return false; });
     for (const auto& fit : fits) {
@@ -164,6 +172,7 @@ std::vector<std::string> causes(const FailingOutput& failing) {
 
 FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget) {
   const auto start = Clock::now();
+  if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause), ""};
   const bool looks = !nothing_to_explain(failing), spent = budget.spent();
   std::vector<std::string> sentences;
   std::optional<Rung> rung;

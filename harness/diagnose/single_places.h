@@ -1,0 +1,19 @@
+// Names single wrong elements and rows that lack an answer. Text for reports; no verdict depends on
+// it.
+#pragma once
+
+#include <string>
+
+#include "harness/diagnose/failing_output.h"
+
+namespace plumbline {
+
+// Returns "one element is wrong, all others are right: column 3 of row 1, head 0, sample 0" if at
+// most eight elements are beyond the limit and all statistics of the others are within theirs;
+// otherwise "". No other cause can explain such an error.
+std::string few_elements(const FailingOutput& failing);
+// Returns "rows 0, 1, 2 of sample 0 answer as if they saw no key: …" if rows with visible keys hold
+// zeros and an LSE of -infinity; otherwise "".
+std::string rows_without_answer(const FailingOutput& failing);
+
+}  // namespace plumbline
