@@ -170,10 +170,24 @@ std::vector<std::string> causes(const FailingOutput& failing) {
   return sentences;
 }
 
-FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget) {
+bool CauseBudget::admits(const std::string& group) {
+  const std::lock_guard lock(mutex_);
+  const bool is_first = groups_.insert(group).second;
+  return left_ > (is_first ? 0 : for_first_);
+}
+
+void CauseBudget::take(std::chrono::microseconds used) {
+  const std::lock_guard lock(mutex_);
+  left_ -= used.count();
+}
+
+FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
+                       CauseBudget& budget) {
   const auto start = Clock::now();
   if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause), ""};
-  const bool looks = !nothing_to_explain(failing), spent = budget.spent();
+  const bool looks = !nothing_to_explain(failing),
+             spent = !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
+                                                only_lse_fails(failing)));
   std::vector<std::string> sentences;
   std::optional<Rung> rung;
   if (!spent && !within_limits(failing.comparison->statistics, failing.limits))

@@ -2,9 +2,10 @@
 // Text for reports; no verdict depends on it.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,16 +14,22 @@
 
 namespace plumbline {
 
-// The time in which a run may look for causes, shared by its threads. Once it is spent, a case only
-// gets the cause that its faults and location suggest, which costs little, and a remark.
+// The time in which a run may look for causes, shared by its threads. Failures of one kernel that
+// look alike form a group. The first failure of each group may use all of the time, further ones
+// half of it. A case beyond that only gets the cause that its faults and location suggest, which
+// costs little, and a remark.
 class CauseBudget {
  public:
-  explicit CauseBudget(std::chrono::microseconds total) : left_(total.count()) {}
-  bool spent() const { return left_.load() <= 0; }
-  void take(std::chrono::microseconds used) { left_ -= used.count(); }
+  explicit CauseBudget(std::chrono::microseconds total)
+      : left_(total.count()), for_first_(total.count() / 2) {}
+  // Returns false if a failure of this group gets no search.
+  bool admits(const std::string& group);
+  void take(std::chrono::microseconds used);
 
  private:
-  std::atomic<std::int64_t> left_;  // in microseconds
+  std::mutex mutex_;
+  std::int64_t left_, for_first_;  // in microseconds
+  std::set<std::string> groups_;
 };
 
 // Returns the causes of a failing output, the most telling first: alternative problems that explain
@@ -34,7 +41,8 @@ struct FirstCause {
   std::string sentence;     // "" if there is none
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
 };
-FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget);
+FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
+                       CauseBudget& budget);
 
 // Returns a sentence if the kernel is not deterministic. It goes before every other cause, because
 // a fit to one of several results explains nothing. Returns "" unless a second call with the same

@@ -444,7 +444,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   if (options_.causes != nullptr) {
     const FirstCause cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison,
                                           limits, &outcome.faults, &outcome.location},
-                                         *options_.causes);
+                                         outcome.c.kernel, *options_.causes);
     outcome.cause = cause.sentence;
     outcome.looser_rung = cause.looser_rung;
   }
