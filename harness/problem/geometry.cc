@@ -135,14 +135,16 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   return keys;
 }
 
-// Spreads a tensor for View::far.
-void move_apart(TensorShape& shape) {
+// Spreads the indices of a dimension for View::far: samples, rows or pages, or the tokens of a
+// single sample.
+void move_apart(TensorShape& shape, std::size_t dimension) {
   constexpr std::int64_t distance = std::int64_t{3} << 30, aligned = 256;
-  const std::int64_t steps = shape.extent[0] - 1;
+  const std::int64_t steps = shape.extent[dimension] - 1, before = shape.stride[dimension];
   if (steps < 1 || shape.elements == 0) return;
-  const std::int64_t stride = std::max(shape.stride[0], (distance / steps / aligned + 1) * aligned);
-  shape.elements += steps * (stride - shape.stride[0]);
-  shape.stride[0] = stride;
+  const std::int64_t stride = std::max(before, (distance / steps / aligned + 1) * aligned);
+  shape.elements += steps * (stride - before);
+  shape.stride[dimension] = stride;
+  if (dimension == 1) shape.stride[0] = stride * shape.extent[1];
 }
 
 }  // namespace
@@ -249,7 +251,8 @@ void Geometry::lay_out_view() {
       v.first = heads_kv * dim;
       return;
     case View::far:
-      for (TensorShape* shape : {&q, &k, &v}) move_apart(*shape);
+      for (TensorShape* shape : {&q, &k, &v})
+        move_apart(*shape, problem_.batch == 1 && problem_.is_padded() ? 1 : 0);
       return;
     case View::v_in_k:
       v.stride = k.stride;

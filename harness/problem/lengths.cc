@@ -22,6 +22,7 @@ Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
     case Lengths::with_zero:
       return {1, full};
     case Lengths::near_full:
+    case Lengths::serving:
       return {std::max<std::int64_t>(1, full - 20), full};
     case Lengths::third:
       return {std::max<std::int64_t>(1, full / 3), full};
@@ -68,6 +69,15 @@ SampleLengths draw_lengths(const Problem& problem) {
     lengths.q = lengths.kv;
   } else {
     lengths.q = draw(problem, problem.seq_q, HashPurpose::length_q, HashPurpose::full_sample_q);
+  }
+  if (problem.lengths == Lengths::serving) {
+    for (std::size_t sample = 0; sample < lengths.kv.size(); ++sample) {
+      const auto prompt = static_cast<std::int32_t>(9 + sample / 3 % 2);
+      lengths.q[sample] = std::min<std::int32_t>(1, static_cast<std::int32_t>(problem.seq_q));
+      if (sample % 3 != 1) continue;
+      lengths.q[sample] = std::min(prompt, static_cast<std::int32_t>(problem.seq_q));
+      lengths.kv[sample] = std::min(prompt, static_cast<std::int32_t>(problem.seq_kv));
+    }
   }
   if (problem.lengths == Lengths::with_zero) {
     lengths.kv.back() = 0;  // its queries stay, as rows that see no key

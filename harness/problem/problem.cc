@@ -228,8 +228,8 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
       needs(p.seq_q == p.seq_kv, "seq_q equal to seq_kv");
       needs(p.head_dim_qk == p.head_dim_vo, "head_dim_qk equal to head_dim_vo");
       needs(p.kv() == p.dtype, "K and V in the dtype of Q");
-      needs(p.lengths != Lengths::with_zero,
-            "query lengths equal to key lengths, not lengths with_zero");
+      needs(p.lengths != Lengths::with_zero && p.lengths != Lengths::serving,
+            "query lengths equal to key lengths, not lengths with_zero or serving");
       return;
     case View::packed_kv:
       needs(heads_last || p.layout == Layout::paged_nhd, "layout padded_bshd, ragged or paged_nhd");
@@ -243,7 +243,8 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
             "v_law and v_scale at their defaults: V is part of K");
       return;
     case View::far:
-      needs(p.batch > 1, "a batch of two samples or more");
+      needs(p.batch > 1 || p.layout == Layout::padded_bshd,
+            "a batch of two samples or more, or layout padded_bshd");
       needs(p.fill == Fill::zeros, "fill zeros: gaps of gigabytes are not written");
       return;
   }

@@ -51,10 +51,13 @@ enum class Padding : std::uint32_t { right = 0, left = 1 };
 //   one_long    sample 0 has the full length, the others uniform in [1, max(1, seq / 16)]
 //   with_zero   like random, but the last sample has queries and no keys; if batch >= 3, sample 1
 //               has neither
+//   serving     a batch of a serving engine: every third sample, from sample 1 on, is a prefill of
+//               9 or 10 tokens (at most seq), the others decode one query each, with key lengths
+//               as in near_full
 // If seq_q == seq_kv, a sample's query length is its key length, except in with_zero's last sample.
 // If seq_q == 1, every query length is 1 (decode), except in with_zero's sample 1. Otherwise the
 // query length is drawn independently, in the same way.
-enum class Lengths { full, random, near_full, third, one_long, with_zero };
+enum class Lengths { full, random, near_full, third, one_long, with_zero, serving };
 
 // Content of padding rows, page tails and unused pages of the inputs. It shows in the output of a
 // kernel that reads them.
@@ -101,8 +104,9 @@ enum class KvScales { tensor, head, batch_head, token, block };
 //   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
 //               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-//   far         samples (ragged: rows; paged: pages) are so far apart that the last begins at least
-//               3 * 2^30 elements after the first, beyond 32-bit offsets; gaps are zero
+//   far         samples (ragged: rows; paged: pages; a single sample: its tokens) are so far apart
+//               that the last begins at least 3 * 2^30 elements after the first, beyond 32-bit
+//               offsets; gaps are zero
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
 // A merge is another operation than attention: it combines states of parts, each an O and the LSE
 // of its logits. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32,
