@@ -13,7 +13,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_elements = 8, most_rows = 8;
+constexpr std::size_t max_elements = 8, max_rows = 8;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::string few_elements(const FailingOutput& failing) {
       continue;
     }
     wrong.push_back(i);
-    if (wrong.size() > most_elements) return "";
+    if (wrong.size() > max_elements) return "";
   }
   const auto right = static_cast<double>(comparison.z.size() - wrong.size());
   if (wrong.empty() || right == 0 || std::sqrt(squares / right) > failing.limits.rms) return "";
@@ -68,8 +68,8 @@ std::string rows_without_answer(const FailingOutput& failing) {
   if (rows.empty()) return "";
   auto& [sample, first] = *rows.begin();
   std::ranges::sort(first);
-  const bool is_cut = first.size() > most_rows;
-  if (is_cut) first.resize(most_rows);
+  const bool is_cut = first.size() > max_rows;
+  if (is_cut) first.resize(max_rows);
   return fmt::format(
       "row{} {}{} of sample {}{} answer{} as if {} saw no key: O is 0 and the LSE "
       "-infinity, but keys are visible",
