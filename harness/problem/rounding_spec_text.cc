@@ -47,12 +47,6 @@ bool parse_value(std::string_view text, Accumulator& accumulator) {
   return assign(parse_accumulator(text), accumulator);
 }
 
-constexpr std::size_t field_count = [] {
-  std::size_t fields = 0;
-  for_each_spec_field([&](auto...) { ++fields; });
-  return fields;
-}();
-
 // Returns "name=value" of each field for which `shown` returns true, separated by spaces.
 template <class Shown>
 std::string join_fields(const RoundingSpec& spec, Shown&& shown) {
@@ -88,28 +82,26 @@ std::string describe(const RoundingSpec& spec, const Problem& problem) {
   return text.empty() ? "strict" : text;
 }
 
+// Texts of older releases lack the fields that came later, which keep their defaults.
 Result<RoundingSpec> parse_spec_text(std::string_view text) {
   const auto parts = split(text, ' ');
   RoundingSpec spec;
   Errors errors;
-  if (parts.size() != field_count) {
-    errors.push_back({"", 0,
-                      fmt::format("\"{}\" has {} fields, a rounding spec has {}", text,
-                                  parts.size(), field_count),
-                      ""});
-  }
   std::size_t next = 0;
   for_each_spec_field([&](std::string_view field, auto, auto of) {
-    if (next == parts.size()) return;
-    const std::string_view part = parts[next++];
+    const std::string_view part = next < parts.size() ? parts[next] : "";
     const std::size_t equals = part.find('=');
-    if (part.substr(0, equals) != field) {
-      errors.push_back({"", 0, fmt::format("\"{}\" is given, {} is expected", part, field), ""});
-    } else if (equals == std::string_view::npos ||
-               !parse_value(part.substr(equals + 1), of(spec))) {
+    if (part.substr(0, equals) != field) return;
+    ++next;
+    if (equals == std::string_view::npos || !parse_value(part.substr(equals + 1), of(spec)))
       errors.push_back({"", 0, fmt::format("\"{}\" has no valid value of {}", part, field), ""});
-    }
   });
+  if (next == 0 || next < parts.size()) {
+    errors.push_back({"", 0,
+                      fmt::format("\"{}\" is not the next field of a rounding spec",
+                                  next < parts.size() ? parts[next] : text),
+                      ""});
+  }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return spec;
 }

@@ -208,12 +208,10 @@ TEST(Contracts, SpecErrorsListAllowedValues) {
   EXPECT_EQ(spec_error(R"(p_dtype = "none")"),
             at + "p_dtype: \"none\" is not one of input, output, tensor_core, fp32, tf32, fp16, "
                  "bf16, e4m3, e5m2");
-  EXPECT_EQ(spec_error("p_prescale = 3"),
-            at + "p_prescale: \"3\" is not a power of two (1, 2, 256, …)");
   EXPECT_EQ(spec_error("p_prescale = -2"),
-            at + "p_prescale: \"-2\" is not a power of two (1, 2, 256, …)");
+            at + "p_prescale: \"-2\" is not a positive number (1, 256, 448, …)");
   EXPECT_EQ(spec_error("p_prescale = inf"),
-            at + "p_prescale: \"inf\" is not a power of two (1, 2, 256, …)");
+            at + "p_prescale: \"inf\" is not a positive number (1, 256, 448, …)");
   EXPECT_EQ(spec_error("exp2_rel_error = nan"),
             at + "exp2_rel_error: \"nan\" is not a number in [0, 1)");
   EXPECT_EQ(spec_error("tanh_rel_error = 1"),
@@ -250,7 +248,8 @@ TEST(Contracts, MuchWiderSigmaNeedsProof) {
       {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
        R"(kv_dequantized_to = "tensor_core")", R"(p_max = "free")", R"(p_max = "ceil2")",
        R"(p_max = "bf16")", R"(o_between_tiles = "input")", "p_toward_zero = true",
-       "out_toward_zero = true", "s_rounded_twice = true",
+       "out_toward_zero = true", "s_rounded_twice = true", "p_stochastic = true",
+       "out_stochastic = true", "skipped_below = 1e-4",
        R"(qk_accumulator = "fp32/toward_zero/22/8")", R"(lse_dtype = "input")",
        R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;

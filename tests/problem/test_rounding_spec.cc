@@ -85,9 +85,9 @@ TEST(LooserTest, Prescale) {
   EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 1; }),
               ElementsAre(HasSubstr("p_dtype: fp16 with prescale 1")));
   EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 512; }), IsEmpty());
-  for (const double bad : {0.0, -256.0, 3.0, std::nan(""), HUGE_VAL}) {
+  for (const double bad : {0.0, -256.0, std::nan(""), HUGE_VAL}) {
     EXPECT_THAT(findings(pinned, [&](auto& s) { s.p_prescale = bad; }),
-                ElementsAre(HasSubstr("is not a power of two")))
+                ElementsAre(HasSubstr("is not a positive number")))
         << bad;
   }
 }
@@ -169,8 +169,10 @@ TEST(LooserTest, MaximumOfP) {
 }
 
 TEST(LooserTest, OtherRoundings) {
-  for (bool RoundingSpec::*flag : {&RoundingSpec::p_toward_zero, &RoundingSpec::s_rounded_twice,
-                                   &RoundingSpec::out_toward_zero}) {
+  for (bool RoundingSpec::*flag :
+       {&RoundingSpec::p_toward_zero, &RoundingSpec::s_rounded_twice,
+        &RoundingSpec::out_toward_zero, &RoundingSpec::p_stochastic, &RoundingSpec::out_stochastic,
+        &RoundingSpec::ring_update, &RoundingSpec::inputs_toward_zero}) {
     EXPECT_EQ(findings(strict_bf16, [&](auto& s) { s.*flag = true; }).size(), 1U);
     RoundingSpec pinned = strict_bf16;
     pinned.*flag = true;
@@ -182,9 +184,10 @@ TEST(LooserTest, OtherRoundings) {
               ElementsAre("reciprocal_rel_error: 0.001 is larger than 0"));
   // Neither of two models has less error than the other.
   for (bool RoundingSpec::*model :
-       {&RoundingSpec::p_normalized, &RoundingSpec::q_prescaled_without_log2e}) {
+       {&RoundingSpec::p_normalized, &RoundingSpec::q_prescaled_without_log2e,
+        &RoundingSpec::s_rounded_before_bias, &RoundingSpec::s_rounded_before_softcap}) {
     RoundingSpec pinned = strict_bf16;
-    pinned.q_prescaled = DType::bf16;
+    pinned.q_prescaled = pinned.s_rounded = DType::bf16;
     EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = true; }).size(), 1U);
     pinned.*model = true;
     EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = false; }).size(), 1U);
@@ -192,7 +195,7 @@ TEST(LooserTest, OtherRoundings) {
                          [&](auto& s) {
                            s.*model = false;
                            s.p_dtype = DType::f32;
-                           s.q_prescaled = DType::none;
+                           s.q_prescaled = s.s_rounded = DType::none;
                          }),
                 IsEmpty())
         << "what is not rounded has no model";
@@ -225,13 +228,31 @@ TEST(DescribeTest, NamesOnlyDifferences) {
 TEST(SpecTextTest, Canonical) {
   EXPECT_EQ(spec_text(strict_bf16),
             "p_dtype=bf16 p_prescale=1 p_normalized=false p_max=running p_toward_zero=false "
+            "p_stochastic=false "
             "denominator_from_rounded_p=false s_rounded=none s_rounded_twice=false "
+            "s_rounded_before_bias=false s_rounded_before_softcap=false "
             "q_prescaled=none q_prescaled_without_log2e=false split_partial_dtype=fp32 "
-            "o_between_tiles=none "
+            "o_between_tiles=none ring_update=false "
             "qk_accumulator=fp32/toward_zero/24/8 pv_accumulator=fp32/toward_zero/24/8 "
             "exp2_rel_error=0 tanh_rel_error=0 reciprocal_rel_error=0 "
-            "kv_dequantized_to=none out_dtype=bf16 out_toward_zero=false lse_dtype=none "
-            "lse_base=e lse_includes_sink=true");
+            "product_rel_error=0 skipped_below=0 "
+            "kv_dequantized_to=none inputs_toward_zero=false "
+            "out_dtype=bf16 out_toward_zero=false out_stochastic=false lse_dtype=none "
+            "lse_base=e lse_includes_sink=true lse_without_row_bias=false");
+}
+
+TEST(SpecTextTest, OlderTextsLackLaterFields) {
+  const auto spec = parse_spec_text(
+      "p_dtype=fp16 p_prescale=1 p_normalized=false p_max=running p_toward_zero=false "
+      "denominator_from_rounded_p=false s_rounded=fp16 s_rounded_twice=false q_prescaled=none "
+      "q_prescaled_without_log2e=false split_partial_dtype=fp32 o_between_tiles=none "
+      "qk_accumulator=fp32/toward_zero/24/8 pv_accumulator=fp32/toward_zero/24/8 "
+      "exp2_rel_error=0 tanh_rel_error=0 reciprocal_rel_error=0 kv_dequantized_to=none "
+      "out_dtype=fp16 out_toward_zero=false lse_dtype=none lse_base=e lse_includes_sink=true");
+  ASSERT_TRUE(spec.has_value());
+  RoundingSpec expected = strict_fp16;
+  expected.s_rounded = DType::f16;
+  EXPECT_EQ(*spec, expected);
 }
 
 TEST(SpecTextTest, RoundTrip) {
@@ -252,6 +273,9 @@ TEST(SpecTextTest, RoundTrip) {
   spec.lse_includes_sink = false;
   spec.p_normalized = spec.p_toward_zero = spec.s_rounded_twice = true;
   spec.q_prescaled_without_log2e = spec.out_toward_zero = true;
+  spec.p_stochastic = spec.out_stochastic = spec.ring_update = spec.inputs_toward_zero = true;
+  spec.s_rounded_before_bias = spec.s_rounded_before_softcap = spec.lse_without_row_bias = true;
+  spec.product_rel_error = 0x1p-15, spec.skipped_below = 1e-4;
   spec.p_max = MaximumOfP::ceil2;
   spec.o_between_tiles = DType::f16;
   spec.lse_dtype = DType::bf16;

@@ -53,8 +53,16 @@ plumbline_description valid_description() {
                       .o_between_tiles = PLUMBLINE_F16,
                       .out_toward_zero = 1,
                       .lse_dtype = PLUMBLINE_BF16,
-                      .reserved = 0,
-                      .reciprocal_rel_error = 0x1p-12};
+                      .ring_update = 1,
+                      .reciprocal_rel_error = 0x1p-12,
+                      .s_rounded_before_bias = 1,
+                      .s_rounded_before_softcap = 1,
+                      .inputs_toward_zero = 1,
+                      .lse_without_row_bias = 1,
+                      .product_rel_error = 0x1p-15,
+                      .skipped_below = 1e-4,
+                      .p_stochastic = 1,
+                      .out_stochastic = 1};
   return d;
 }
 
@@ -89,6 +97,9 @@ TEST(Protocol, DescriptionRoundTrips) {
   spec.o_between_tiles = DType::f16;
   spec.lse_dtype = DType::bf16;
   spec.reciprocal_rel_error = 0x1p-12;
+  spec.p_stochastic = spec.out_stochastic = spec.ring_update = spec.inputs_toward_zero = true;
+  spec.s_rounded_before_bias = spec.s_rounded_before_softcap = spec.lse_without_row_bias = true;
+  spec.product_rel_error = 0x1p-15, spec.skipped_below = 1e-4;
   EXPECT_EQ(d.spec, spec);
   EXPECT_EQ(d.promises,
             (Promises{Promise::bitwise, Promise::rounding, Promise::none, Promise::bitwise,
@@ -177,7 +188,7 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"p_dtype has no meaning 0", [](auto& d) { d.spec.p_dtype = PLUMBLINE_DTYPE_NONE; }},
       {"s_rounded has no meaning 8", [](auto& d) { d.spec.s_rounded = PLUMBLINE_I32; }},
       {"p_dtype has no meaning 8", [](auto& d) { d.spec.p_dtype = PLUMBLINE_I32; }},
-      {"p_prescale is 3", [](auto& d) { d.spec.p_prescale = 3; }},
+      {"p_prescale is -3", [](auto& d) { d.spec.p_prescale = -3; }},
       {"p_prescale is 0", [](auto& d) { d.spec.p_prescale = 0; }},
       {"p_prescale is nan", [=](auto& d) { d.spec.p_prescale = nan; }},
       {"denominator_from_rounded_p has no meaning 2",
@@ -211,6 +222,9 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"out_toward_zero has no meaning 2", [](auto& d) { d.more_roundings.out_toward_zero = 2; }},
       {"lse_dtype has no meaning 9", [](auto& d) { d.more_roundings.lse_dtype = 9; }},
       {"reciprocal_rel_error is 1", [](auto& d) { d.more_roundings.reciprocal_rel_error = 1; }},
+      {"ring_update has no meaning 2", [](auto& d) { d.more_roundings.ring_update = 2; }},
+      {"skipped_below is 1", [](auto& d) { d.more_roundings.skipped_below = 1; }},
+      {"product_rel_error is -1", [](auto& d) { d.more_roundings.product_rel_error = -1; }},
       {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
       {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
       {"promises.run_to_run has no meaning 3", [](auto& d) { d.promises.run_to_run = 3; }},
