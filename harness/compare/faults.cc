@@ -147,7 +147,8 @@ class FaultFinder {
     const double accumulation =
         (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
     const double tiles = std::ceil(keys / 16) * unit_roundoff(spec.o_between_tiles);
-    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + merge_slack_;
+    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + spec.product_rel_error +
+           merge_slack_;
   }
 
   // Sets the range of possible outputs of a sample for each key head and column, [H, D]. An output
@@ -231,7 +232,7 @@ class FaultFinder {
     const RoundingSpec& spec = *in_.spec;
     return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
            spec.split_partial_dtype == DType::f32 && spec.o_between_tiles == DType::none &&
-           spec.reciprocal_rel_error == 0;
+           spec.reciprocal_rel_error == 0 && spec.product_rel_error == 0 && spec.skipped_below == 0;
   }
   // A kernel may divide the partial sums of any split, so O may be off by fp32 roundings, and by
   // those of the LSEs that weigh the parts. Returns the largest such error in units of max |v|.

@@ -50,6 +50,7 @@ bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
          spec.s_rounded == DType::none && spec.q_prescaled == DType::none && !spec.p_toward_zero &&
          !spec.out_toward_zero && !spec.out_stochastic && !spec.p_stochastic &&
          spec.o_between_tiles == DType::none && spec.reciprocal_rel_error == 0 &&
+         spec.product_rel_error == 0 && spec.skipped_below == 0 &&
          (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
          !is_short(spec.qk_accumulator) && !is_short(spec.pv_accumulator) &&
          problem.sinks == Sinks::none && (problem.softcap == 0 || spec.tanh_rel_error == 0);

@@ -8,10 +8,13 @@
 //                  harness/problem/arch.h), or as spec_text() has them:
 //                  dtype/direction/fraction_bits/products_per_step, "fp32/toward_zero/13/32"
 //   numbers        p_prescale (positive); exp2_rel_error, tanh_rel_error,
-//                  reciprocal_rel_error (in [0, 1)); lse_base (e or 2)
+//                  reciprocal_rel_error, product_rel_error, skipped_below (in [0, 1));
+//                  lse_base (e or 2)
 //   maxima         p_max: running, one, ceil2, bf16, free
-//   true, false    p_normalized, p_toward_zero, denominator_from_rounded_p, s_rounded_twice,
-//                  q_prescaled_without_log2e, out_toward_zero, lse_includes_sink
+//   true, false    p_normalized, p_toward_zero, p_stochastic, denominator_from_rounded_p,
+//                  s_rounded_twice, s_rounded_before_bias, s_rounded_before_softcap,
+//                  q_prescaled_without_log2e, ring_update, inputs_toward_zero, out_toward_zero,
+//                  out_stochastic, lse_includes_sink, lse_without_row_bias
 // The problem states out_dtype, so no contract pins it.
 #pragma once
 

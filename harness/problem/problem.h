@@ -54,7 +54,8 @@ enum class Padding : std::uint32_t { right = 0, left = 1 };
 //   serving     a batch of a serving engine: every third sample, from sample 1 on, is a prefill of
 //               9 or 10 tokens (at most seq), the others decode one query each, with key lengths
 //               as in near_full
-// If seq_q == seq_kv, a sample's query length is its key length, except in with_zero's last sample.
+// If seq_q == seq_kv, a sample's query length is its key length, except in with_zero's last sample
+// and in serving.
 // If seq_q == 1, every query length is 1 (decode), except in with_zero's sample 1. Otherwise the
 // query length is drawn independently, in the same way.
 enum class Lengths { full, random, near_full, third, one_long, with_zero, serving };

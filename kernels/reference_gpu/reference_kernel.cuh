@@ -150,6 +150,12 @@ __device__ inline double logit_bound(const RowParameters& g, const Row& row, std
   return row.sd[k] + g.model.u_s * fabs(row.s[k]);
 }
 
+// As in harness/reference/model.h: a product far below the last bit of a large sum is lost whole.
+inline constexpr double swamped = 4.477;
+__device__ inline double counted_loss(double loss, double limit) {
+  return limit > 0 ? loss * (1 + swamped * fmin(1.0, 2 - 2 * loss / limit)) : 0;
+}
+
 __device__ inline double find_o(const RowParameters& g, const Row& row, std::int64_t column,
                                 ColumnSums& sums) {
   double o = 0, high = 0, low = 0;
@@ -174,7 +180,7 @@ __device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std
     sums.p_independent += rounding.independent(p) * square(about_o ? from_o : v);
     sums.logit += square(p * row.sd[k] * from_o);
     const double loss = fmin(limit, p * fabs(v));
-    sums.signed_loss += copysign(loss, v);
+    sums.signed_loss += copysign(counted_loss(loss, limit), v);
     sums.square_loss += loss * loss;
     sums.worst +=
         (p * (relative + logit_bound(g, row, k)) + g.model.u_p * rounding.near_zero(p)) * fabs(v);

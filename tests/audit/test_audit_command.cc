@@ -79,7 +79,7 @@ TEST_F(Audit, CountsCatchesOfEachRule) {
     EXPECT_EQ(row["caught_without_lse"], 2);
     EXPECT_EQ(row["legal_kernels"], 2);
     EXPECT_EQ(row["legal_runs"], 4);
-    EXPECT_EQ(row["rules"].size(), 8U);
+    EXPECT_EQ(row["rules"].size(), 13U);
     for (const json& rule : row["rules"]) {
       if (rule["rule"] == "FlashAttention 2x") {
         EXPECT_EQ(rule["applies"], row["dtype"] == "fp16");

@@ -245,6 +245,11 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
   const Judgement judgement = judge_with_past(passing(), &contracts);
   EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
   EXPECT_THAT(statistics(judgement), ElementsAre("contract"));
+  Outcome older = passing();
+  const std::size_t newest = older.spec_judged.rfind(" lse_without_row_bias=");
+  ASSERT_NE(newest, std::string::npos);
+  older.spec_judged.erase(newest);
+  EXPECT_EQ(judge_with_past(older).verdict, Verdict::pass) << "a text without the newest field";
   Outcome unrecorded = passing();
   unrecorded.spec_judged = "";
   EXPECT_EQ(judge_with_past(unrecorded, &contracts).verdict, Verdict::pass);

@@ -119,7 +119,8 @@ TEST(Features, ContradictionsAreNamed) {
               HasSubstr("head_dim_qk equal to head_dim_vo"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=paged_hnd/view=packed_kv"),
               HasSubstr("needs layout"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/fill=zeros/view=far"), HasSubstr("two samples"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=ragged/fill=zeros/view=far"),
+              HasSubstr("two samples"));
   EXPECT_THAT(first_wrong("bf16/b2-h1-s9-d64/view=far"), HasSubstr("fill zeros"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"),
               HasSubstr("head_dim_vo of at most head_dim_qk"));
@@ -362,6 +363,18 @@ TEST(Features, FarViewsReachBeyondThirtyTwoBits) {
       EXPECT_LT(shape->elements, last + (std::int64_t{1} << 20)) << layout;
     }
     EXPECT_GT(g.q_offset(2, 4, 3), std::int64_t{1} << 31) << layout;
+  }
+}
+
+TEST(Features, FarViewOfOneSampleSpreadsTokens) {
+  for (const char* layout : {"padded_bshd", "padded_bhsd"}) {
+    const Geometry g(
+        parse_problem_id(fmt::format("bf16/b1-h2-s5x90-d64/layout={}/fill=zeros/view=far", layout))
+            .value());
+    EXPECT_EQ(g.k_offset(0, 0, 0), 0) << layout;
+    EXPECT_GT(g.q_offset(0, 4, 1), std::int64_t{1} << 31) << layout;
+    EXPECT_GT(g.k_offset(0, 89, 1), std::int64_t{1} << 31) << layout;
+    EXPECT_LT(g.k.elements, (std::int64_t{3} << 30) + (std::int64_t{1} << 20)) << layout;
   }
 }
 
