@@ -22,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Share of the squared error that a wrong scale must explain to be named.
+constexpr double min_share_of_scale = 0.5;
 constexpr auto max_search_time = std::chrono::seconds(3);  // per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
@@ -43,13 +45,15 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
   const Location& location = *failing.location;
   const std::string& where = location.text;
   if (location.kind == LocationKind::scale) {
+    if (location.share < min_share_of_scale) return;
     add(sentences, where +
                        ": the softmax scale is wrong or rounded to 16 bits, or exp2 is not "
                        "accurate");
   } else if (location.kind == LocationKind::denominator) {
     add(sentences, nearest_factor(failing));
   } else if (location.kind == LocationKind::none) {
-    if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
+    if (!nothing_to_explain(failing) && !only_lse_fails(failing))
+      add(sentences, denominator_by_lse(failing));
   } else if (location.kind == LocationKind::edge) {
     add(sentences, where +
                        ": the error follows the edge of the visible keys: the mask, the window or "
@@ -186,12 +190,13 @@ FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
   const auto start = Clock::now();
   if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause), ""};
   const bool looks = !nothing_to_explain(failing),
-             spent = !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
+             exceeds = !within_limits(failing.comparison->statistics, failing.limits),
+             spent = (looks || exceeds) &&
+                     !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
                                                 only_lse_fails(failing)));
   std::vector<std::string> sentences;
   std::optional<Rung> rung;
-  if (!spent && !within_limits(failing.comparison->statistics, failing.limits))
-    rung = looser_rung(failing);
+  if (exceeds && !spent) rung = looser_rung(failing);
   if (looks && !spent) {
     const auto late = [&] { return Clock::now() - start > max_search_time; };
     sentences =

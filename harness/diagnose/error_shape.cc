@@ -12,7 +12,8 @@ namespace plumbline {
 namespace {
 
 constexpr double clear = 6;  // standard deviations beyond which a factor or LSE is off
-constexpr double min_agreeing_share = 0.9;                     // share of rows that must agree
+constexpr double min_agreeing_share = 0.9;    // share of rows that must agree
+constexpr double min_share_of_factor = 0.75;  // of the squared error, for a factor to be named
 constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / sigma)^2 of a head
 
 // The factor by which the output of a reference row is off.
@@ -44,6 +45,28 @@ class Factors {
     for (const auto& [r, row] : rows_)
       along += row.factor * row.expected2, squared += row.expected2;
     return along / squared;
+  }
+
+  // Returns true if the common factor is not 1, beyond rounding.
+  bool has_common_factor() const {
+    double squared = 0;
+    for (const auto& [r, row] : rows_) squared += row.expected2;
+    return std::abs(common() - 1) > clear / std::sqrt(squared);
+  }
+
+  // Returns the share of the squared error, beyond rounding, that the common factor explains.
+  double share_of_common() const {
+    const double factor = common();
+    double before = 0, after = 0;
+    for (const auto& [r, row] : rows_) {
+      for (std::size_t at = r * columns_; at < (r + 1) * columns_; ++at) {
+        const double sigma = failing_.reference->sigma[at], o = failing_.reference->o[at];
+        if (!(sigma > 0)) continue;
+        before += std::pow((got_[at] - o) / sigma, 2);
+        after += std::pow((got_[at] - factor * o) / sigma, 2);
+      }
+    }
+    return before > 0 ? 1 - after / before : 0;
   }
 
   // Returns true if only rounding remains after `factor` is removed from all rows; nullopt: each
@@ -142,8 +165,8 @@ class Factors {
 
 // Returns by how much a ratio is above 1: "12 %", "3.5 times".
 std::string by(double ratio) {
-  return ratio < 2 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
-                   : fmt::format("{:.3g} times", ratio);
+  return ratio < 1.995 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
+                       : fmt::format("{:.3g} times", ratio);
 }
 
 std::string denominator_text(bool too_large, const std::string& how_much) {
@@ -273,9 +296,10 @@ std::string denominator_by_lse(const FailingOutput& failing) {
   const double common = factors.common();
   const auto [large, small] = factors.lse_off();
   const auto off = static_cast<double>(large + small);
-  if (off > 0 && common < 1 && static_cast<double>(large) >= min_agreeing_share * off)
+  const bool has_factor = off > 0 && factors.has_common_factor();
+  if (has_factor && common < 1 && static_cast<double>(large) >= min_agreeing_share * off)
     return denominator_text(true, "");
-  if (off > 0 && common > 1 && static_cast<double>(small) >= min_agreeing_share * off)
+  if (has_factor && common > 1 && static_cast<double>(small) >= min_agreeing_share * off)
     return denominator_text(false, "");
   return off > 0 && factors.lse_agrees() ? denominator_of(factors) : "";
 }
@@ -286,6 +310,7 @@ std::string nearest_factor(const FailingOutput& failing) {
   if (factors.empty()) return "";
   const double common = factors.common();
   const auto [large, small] = factors.lse_off();
+  if (factors.share_of_common() < min_share_of_factor) return "";
   return common > 0 ? outputs_text(common, factors.has_lse() && large + small == 0) : "";
 }
 

@@ -2,6 +2,7 @@
 #include "harness/diagnose/locate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,8 @@ constexpr double concentrated = 0.9;
 // dimension separates right from wrong. If a row holds the result of other keys or of another row,
 // any direction along the output explains about half of its squared error.
 constexpr double explains = 0.75;
-// A dropped or repeated key must explain at least this share of the squared error beyond rounding,
-// in the rows that read it. The share is below 1, because one factor does not fit all rows. Without
+// A dropped or repeated key, or an edge, must explain at least this share of the squared error
+// beyond rounding, in the rows that it is about. The share is below 1, because one factor does not fit all rows. Without
 // a key of weight p, a row moves by p / (1 - p), not p.
 constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
@@ -63,10 +64,11 @@ class Locator {
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
     const double by_chance = chance(location.z), share = share_of(location.z);
-    const bool is_location =
-        std::abs(location.z) > by_chance && (best_ != Direction::key || share >= min_share_of_key);
+    location.share = share;
     const bool is_global =
         location.kind == LocationKind::scale || location.kind == LocationKind::denominator;
+    const bool is_location =
+        std::abs(location.z) > by_chance && (is_global || share >= min_share_of_key);
     if (!is_location || (is_global && location.z * location.z < explains * fitted_energy_)) {
       if (Location parted = separating_dimension(location); parted.kind != LocationKind::none) {
         const std::string more = concentration();
@@ -404,17 +406,30 @@ class Locator {
   // Returns "heads 1, 3 of 4 are wrong, the others right" if every part is clearly right or wrong;
   // otherwise "".
   static std::string wrong_parts(std::string_view what, const std::map<std::int64_t, Part>& parts) {
-    std::string wrong;
-    std::size_t count = 0;
+    std::vector<std::int64_t> wrong;
     for (const auto& [index, part] : parts) {
       if (part.mean() > right_below && part.mean() < wrong_above) return "";
-      if (part.mean() <= right_below) continue;
-      if (++count <= 8) wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", index);
+      if (part.mean() > right_below) wrong.push_back(index);
     }
-    if (count == 0 || count == parts.size()) return "";
-    const bool is_one = count == 1;
-    return fmt::format("{}{} {}{} of {} {} wrong, the others right", what, is_one ? "" : "s", wrong,
-                       count > 8 ? ", …" : "", parts.size(), is_one ? "is" : "are");
+    if (wrong.empty() || wrong.size() == parts.size()) return "";
+    const bool is_one = wrong.size() == 1;
+    return fmt::format("{}{} {} of {} {} wrong, the others right", what, is_one ? "" : "s",
+                       in_ranges(wrong), parts.size(), is_one ? "is" : "are");
+  }
+  // Returns "3, 16 to 31, …" for ascending indices.
+  static std::string in_ranges(const std::vector<std::int64_t>& indices) {
+    constexpr std::size_t max_parts = 8;
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < indices.size() && parts.size() <= max_parts;) {
+      std::size_t end = i + 1;
+      while (end < indices.size() && indices[end] == indices[end - 1] + 1) ++end;
+      if (end - i < 3) end = i + 1;
+      parts.push_back(end == i + 1 ? fmt::to_string(indices[i])
+                                   : fmt::format("{} to {}", indices[i], indices[end - 1]));
+      i = end;
+    }
+    if (parts.size() > max_parts) parts.back() = "…";
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
   Location separating_dimension(const Location& otherwise) const {
     const auto& rows = in_.reference->selection.rows;

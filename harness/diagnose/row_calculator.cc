@@ -38,6 +38,24 @@ RowVariation RowCalculator::stated(const RowId& id) const {
   return variation;
 }
 
+std::int64_t RowCalculator::stored_rows(std::int64_t sample) const {
+  return problem_.is_padded() ? problem_.seq_q : geometry_.length_q(sample);
+}
+
+RowId RowCalculator::with_heads_first(RowId id) const {
+  const std::int64_t rows = stored_rows(id.sample), at = id.row * problem_.heads_q + id.head;
+  id.head = at / rows;
+  id.row = at % rows;
+  return id;
+}
+
+RowId RowCalculator::with_rows_first(RowId id) const {
+  const std::int64_t at = id.head * stored_rows(id.sample) + id.row;
+  id.row = at / problem_.heads_q;
+  id.head = at % problem_.heads_q;
+  return id;
+}
+
 void RowCalculator::load(const std::function<KeyAddress(KeyAddress)>& place, bool is_key,
                          KeyAddress at, std::int64_t head, std::vector<double>& to) const {
   if (place) at = place(at);
@@ -87,7 +105,8 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
                              variation.value_head == id.head / problem_.group();
   answer.o.assign(static_cast<std::size_t>(problem_.head_dim_vo), 0);
   answer.sum_p2 = std::inner_product(p.begin(), p.end(), p.begin(), 0.0) / (with_sink * with_sink);
-  answer.lse = maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum);
+  answer.lse =
+      maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum) - missing_bias(id);
   std::vector<double> value(answer.o.size());
   for (std::size_t n = 0; n < seen.size(); ++n) {
     load(variation.value_address, variation.value_is_key, {id.sample, seen[n]},
@@ -131,8 +150,11 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
     misfit.log_sigmas += std::log(sigma);
   }
   if (failing_.outputs.lse == nullptr) return misfit;
+  // An fp32 LSE that is larger than stated has a larger error.
+  const double stated_lse = std::abs(failing_.reference->lse[r]),
+               larger_lse = std::max(1.0, std::abs(answer.lse) / std::max(1.0, stated_lse));
   misfit.lse = std::abs(lse_at(geometry_, failing_.outputs, row(r)) - answer.lse) /
-               std::hypot(double{failing_.reference->lse_sigma[r]}, answer.lse_tie);
+               std::hypot(larger_lse * double{failing_.reference->lse_sigma[r]}, answer.lse_tie);
   return misfit;
 }
 

@@ -62,6 +62,24 @@ class RowCalculator {
   LogitShape shape(const RowId& id) const {
     return logit_shape(geometry_, reference_context_.side, id);
   }
+  // Returns true if Q has this row.
+  bool is_query(const RowId& id) const {
+    return id.row >= 0 && id.row < geometry_.length_q(id.sample) && id.head >= 0 &&
+           id.head < problem_.heads_q;
+  }
+  // Returns true if the row exists and sees keys.
+  bool is_row(const RowId& id) const {
+    return is_query(id) && geometry_.visible_count(id.sample, id.row, id.head) > 0;
+  }
+  // Return the row that lies at the place of `id` in a sample if the tensor has heads before rows
+  // and is read as rows before heads, and the reverse.
+  RowId with_heads_first(RowId id) const;
+  RowId with_rows_first(RowId id) const;
+  // Returns the part of the logits that the spec's LSE lacks (lse_without_row_bias).
+  double missing_bias(const RowId& id) const {
+    return failing_.spec->lse_without_row_bias && problem_.is_causal() ? -shape(id).bias_of_row(0)
+                                                                       : 0;
+  }
 
   // Returns the row's result under a variation, computed from Q as stored.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
@@ -70,13 +88,15 @@ class RowCalculator {
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of
   // `answer` exceeds that of the stated row, the sigmas grow in proportion.
   RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;
-  // Returns true if the misfit may be rounding, as far as a single row can tell.
+  // Returns true if the misfit may be rounding, as far as a single row can tell: it is within twice
+  // the limits.
   bool fits(const RowMisfit& misfit) const;
   bool explains(std::size_t r, const RowVariation& variation) const {
     return fits(misfit(r, answer(row(r), variation)));
   }
 
  private:
+  std::int64_t stored_rows(std::int64_t sample) const;
   void load(const std::function<KeyAddress(KeyAddress)>& place, bool is_key, KeyAddress at,
             std::int64_t head, std::vector<double>& to) const;
 

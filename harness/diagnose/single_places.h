@@ -9,8 +9,9 @@
 namespace plumbline {
 
 // Returns "one element is wrong, all others are right: column 3 of row 1, head 0, sample 0" if at
-// most eight elements are beyond the limit and all statistics of the others are within theirs;
-// otherwise "". No other cause can explain such an error.
+// most eight elements, 1 % of all, are beyond their limits, all statistics of the others are within
+// theirs, and the rest of the same rows and columns looks like rounding; otherwise "". No other
+// cause can explain such an error.
 std::string few_elements(const FailingOutput& failing);
 // Returns "rows 0, 1, 2 of sample 0 answer as if they saw no key: …" if rows with visible keys hold
 // zeros and an LSE of -infinity; otherwise "".
