@@ -34,6 +34,7 @@ class AlternativeProblems {
       add_windows();
     }
     if (has_ranges) add_ends();
+    add_pages();
     if (!failing.keys_stated) add_padding();
     add_features();
     add_biases();
@@ -93,6 +94,10 @@ class AlternativeProblems {
       case Mask::prefix_lm:
       case Mask::block_diagonal:
       case Mask::custom:
+        add(same ? "if the mask were causal" : "if the mask were causal, bottom-right",
+            with(Mask::causal_bottom_right));
+        if (!same) add("if the mask were causal, top-left", with(Mask::causal_top_left));
+        if (problem_.mask == Mask::custom) add_transposed_bits();
         break;
     }
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
@@ -110,6 +115,7 @@ class AlternativeProblems {
     layout.mask_heads = 1;
     found.push_back({"if the mask were not applied", problem, std::move(layout), lse_base_});
     if (!geometry_.has_hidden_keys()) return;
+    add_transposed_bits();
     const std::int64_t heads = geometry_.mask_heads, batch = problem_.batch;
     if (heads > 1) {
       add_bits("if all heads had the mask of head 0", [](std::int64_t, std::int64_t sample) {
@@ -120,6 +126,28 @@ class AlternativeProblems {
       add_bits("if all samples had the mask of sample 0",
                [](std::int64_t head, std::int64_t) { return std::pair(head, std::int64_t{0}); });
     }
+  }
+
+  // Adds the mask whose bit for a query and a key is the stated one for that key and query.
+  void add_transposed_bits() {
+    if (problem_.seq_q != problem_.seq_kv || layout_.seqlens_q != layout_.seqlens_kv) return;
+    constexpr std::int64_t bits = 32;
+    StatedLayout layout = layout_;
+    layout.mask_heads = geometry_.mask_heads;
+    layout.mask_bits.assign(geometry_.mask_bits.size(), 0);
+    const std::int64_t rows = problem_.seq_q, words = geometry_.mask_words,
+                       matrices = geometry_.mask_heads * problem_.batch;
+    for (std::int64_t at = 0; at < matrices * rows; ++at) {
+      const std::int64_t first = at / rows * rows, row = at % rows;
+      for (std::int64_t key = 0; key < rows; ++key) {
+        const auto from = static_cast<std::size_t>(at * words + key / bits),
+                   to = static_cast<std::size_t>((first + key) * words + row / bits);
+        const std::uint32_t bit = geometry_.mask_bits[from] >> (key % bits) & 1U;
+        layout.mask_bits[to] |= bit << (row % bits);
+      }
+    }
+    if (layout.mask_bits != geometry_.mask_bits)
+      found.push_back({"if the mask were transposed", problem_, std::move(layout), lse_base_});
   }
 
   // Adds a mask in which each (head, sample) has the bits of another.
@@ -143,6 +171,11 @@ class AlternativeProblems {
     Problem problem = problem_;
     problem.window_left = problem.window_right = -1;
     add("without the window", problem);
+    if (problem_.mask == Mask::none && problem_.window_left != problem_.window_right) {
+      problem = problem_;
+      std::swap(problem.window_left, problem.window_right);
+      add("if the window's sides were exchanged", problem);
+    }
     for (const std::int64_t change : {-1, 1}) {
       problem = problem_;
       if (problem_.window_left > 0 || (problem_.window_left == 0 && change > 0)) {
@@ -182,6 +215,88 @@ class AlternativeProblems {
     if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
   }
 
+  // Adds masks that also hide one key of each tile.
+  void add_dropped_keys() {
+    constexpr double most_bits = 1e7;
+    const bool needs_corner =
+        problem_.alibi != Alibi::none && problem_.mask == Mask::causal_top_left;
+    const double bits =
+        static_cast<double>(geometry_.total_q()) * static_cast<double>(problem_.seq_kv);
+    if (needs_corner || geometry_.bias != nullptr || !(bits <= most_bits)) return;
+    for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
+      for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
+        add_visible(fmt::format("if every {} key, from key {} on, were not seen",
+                                tile == 2 ? "2nd" : fmt::format("{}th", tile), first),
+                    [&](std::int64_t key) { return key % tile != first; });
+      }
+    }
+  }
+
+  // Adds the stated mask without the keys for which `keeps` returns false.
+  template <class Keeps>
+  void add_visible(std::string sentence, const Keeps& keeps) {
+    constexpr std::int64_t bits = 32;
+    const std::int64_t words = (problem_.seq_kv + bits - 1) / bits;
+    Problem problem = problem_;
+    problem.mask = Mask::custom;
+    problem.window_left = problem.window_right = -1;
+    StatedLayout layout = layout_;
+    layout.visible.clear();
+    layout.mask_heads = 1;
+    layout.mask_bits.assign(static_cast<std::size_t>(problem_.batch * problem_.seq_q * words), 0);
+    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
+        const KeyRange keys = geometry_.visible_keys(sample, row);
+        for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+          if (!keeps(key)) continue;
+          const auto word =
+              static_cast<std::size_t>((sample * problem_.seq_q + row) * words + key / bits);
+          layout.mask_bits[word] |= std::uint32_t{1} << (key % bits);
+        }
+      }
+    }
+    found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
+  }
+
+  // Adds windows whose left side is that of the first query of a tile.
+  void add_tiled_windows() {
+    if (problem_.window_left < 0) return;
+    for (std::int64_t tile = 16; tile <= 256; tile *= 2) {
+      const std::string sentence = fmt::format(
+          "if the window began where it does for the first query of each tile of {}", tile);
+      add_ranges(sentence, [&](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
+        return KeyRange{diagonal(sample, row) / tile * tile - problem_.window_left, stated.end};
+      });
+      add_ranges(sentence, [&](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
+        return KeyRange{diagonal(sample, row / tile * tile) - problem_.window_left, stated.end};
+      });
+    }
+  }
+
+  // Adds pages that the page table does not name.
+  void add_pages() {
+    if (!problem_.is_paged()) return;
+    const auto with = [&](std::string sentence, const auto& page) {
+      StatedLayout layout = layout_;
+      for (std::size_t entry = 0; entry < layout.page_table.size(); ++entry) {
+        if (layout.page_table[entry] < 0) continue;
+        const std::int64_t other =
+            page(static_cast<std::int64_t>(entry), std::int64_t{layout.page_table[entry]});
+        if (other >= geometry_.page_count()) return;
+        layout.page_table[entry] = static_cast<std::int32_t>(other);
+      }
+      if (layout.page_table != layout_.page_table)
+        found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+    };
+    const std::int64_t per_sample = geometry_.pages_per_sample;
+    with("if the page table were not applied: page n of a sample is page n of the pool",
+         [=](std::int64_t entry, std::int64_t) { return entry % per_sample; });
+    for (std::int64_t modulus = 8; modulus < geometry_.page_count(); modulus *= 2) {
+      with(fmt::format("if page numbers were taken modulo {}", modulus),
+           [=](std::int64_t, std::int64_t stated) { return stated % modulus; });
+    }
+  }
+
   std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
     return problem_.mask == Mask::causal_top_left
                ? row
@@ -190,6 +305,8 @@ class AlternativeProblems {
 
   // Adds visible ranges with another first or last key.
   void add_ends() {
+    add_tiled_windows();
+    add_dropped_keys();
     if (problem_.is_causal()) {
       const auto moved = [&](std::int64_t by) {
         return [this, by](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
@@ -221,6 +338,19 @@ class AlternativeProblems {
         [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
           return KeyRange{stated.begin, std::min(stated.end, geometry_.length_kv(sample) - 1)};
         });
+    for (std::int64_t count = 2; count < std::min<std::int64_t>(problem_.seq_kv, 256); count *= 2) {
+      add_ranges(fmt::format("if each sample's last {} keys were not seen", count),
+                 [this, count](std::int64_t sample, std::int64_t, const KeyRange& stated) {
+                   return KeyRange{stated.begin,
+                                   std::min(stated.end, geometry_.length_kv(sample) - count)};
+                 });
+      add_ranges(
+          fmt::format("if keys after each sample's last full tile of {} were not seen", count),
+          [this, count](std::int64_t sample, std::int64_t, const KeyRange& stated) {
+            return KeyRange{stated.begin,
+                            std::min(stated.end, geometry_.length_kv(sample) / count * count)};
+          });
+    }
     add_ranges("if each sample's first key were not seen",
                [](std::int64_t, std::int64_t, const KeyRange& stated) {
                  return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};

@@ -2,6 +2,7 @@
 #include "harness/diagnose/error_shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,12 +28,16 @@ struct RowFactor {
 
 class Factors {
  public:
-  explicit Factors(const FailingOutput& failing)
+  // Takes the rows of these query heads; empty: of all.
+  explicit Factors(const FailingOutput& failing, const std::vector<std::int64_t>& heads = {})
       : failing_(failing),
         columns_(static_cast<std::size_t>(failing.reference->columns)),
         got_(rows_of(*failing.geometry, failing.outputs, *failing.reference)) {
-    for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
-      if (failing.reference->visible[r] > 0) add(r);
+    const auto& rows = failing.reference->selection.rows;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const bool is_chosen =
+          heads.empty() || std::ranges::find(heads, std::int64_t{rows[r].head}) != heads.end();
+      if (failing.reference->visible[r] > 0 && is_chosen) add(r);
     }
   }
 
@@ -204,6 +209,22 @@ std::string outputs_text(double factor, bool has_lse) {
                      cause);
 }
 
+// Returns true if each stored LSE is a number of this dtype, next to the LSE toward zero.
+bool is_lse_cut_off(const FailingOutput& failing, DType dtype) {
+  const Reference& reference = *failing.reference;
+  const double unit = failing.outputs.lse_base == 2 ? std::numbers::ln2 : 1;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    if (reference.visible[r] == 0) continue;
+    const double lse = lse_at(*failing.geometry, failing.outputs, reference.selection.rows[r]),
+                 stored = lse / unit, expected = reference.lse[r],
+                 lost = (expected - lse) * (expected < 0 ? -1 : 1),
+                 slack = failing.limits.lse * double{reference.lse_sigma[r]};
+    if (std::abs(round_to(stored, dtype) - stored) > 1e-12 * std::abs(stored)) return false;
+    if (!(lost >= -slack && lost <= ulp(stored, dtype) * unit + slack)) return false;
+  }
+  return !reference.lse.empty();
+}
+
 }  // namespace
 
 std::string truncation(const FailingOutput& failing) {
@@ -267,6 +288,8 @@ std::string narrowed_lse(const FailingOutput& failing) {
                  half + failing.limits.lse * double{reference.lse_sigma[r]};
     }
     if (fits) return fmt::format("the LSE is rounded to {} before it is stored", name(dtype));
+    if (is_lse_cut_off(failing, dtype))
+      return fmt::format("the LSE is cut off to {} before it is stored", name(dtype));
   }
   return "";
 }
@@ -288,6 +311,35 @@ std::string wrong_factor(const FailingOutput& failing) {
   if (common > 0 && !only_lse_fails(failing) && factors.explains(common))
     return outputs_text(common, factors.has_lse());
   return "";
+}
+
+std::string factor_of_heads(const FailingOutput& failing) {
+  struct Head {
+    double energy = 0, elements = 0;
+    double mean() const { return elements > 0 ? energy / elements : 0; }
+  };
+  const Reference& reference = *failing.reference;
+  const auto& rows = reference.selection.rows;
+  std::map<std::int64_t, Head> heads;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (reference.visible[r] == 0) continue;
+    heads[rows[r].head].energy += squared_error(failing, r);
+    heads[rows[r].head].elements += static_cast<double>(reference.columns);
+  }
+  std::vector<std::int64_t> wrong;
+  for (const auto& [head, of_head] : heads) {
+    if (of_head.mean() > right_head_below && of_head.mean() < wrong_head_above) return "";
+    if (of_head.mean() >= wrong_head_above) wrong.push_back(head);
+  }
+  if (wrong.empty() || wrong.size() == heads.size()) return "";
+  const Factors factors(failing, wrong);
+  if (factors.empty()) return "";
+  const double common = factors.common(), ratio = std::max(common, 1 / common);
+  if (!(common > 0) || !factors.has_common_factor() || !factors.explains(common)) return "";
+  const bool is_one = wrong.size() == 1;
+  return fmt::format("the outputs of head{} {} are {} too {}, those of the other heads are right",
+                     is_one ? "" : "s", fmt::join(wrong, ", "), by(ratio),
+                     common > 1 ? "large" : "small");
 }
 
 std::string denominator_by_lse(const FailingOutput& failing) {

@@ -13,8 +13,8 @@ std::string truncation(const FailingOutput& failing);
 // Returns "the output is rounded to bf16 before it is stored in fp32" if it holds only numbers of a
 // narrower dtype and this rounding explains its error; otherwise "".
 std::string narrowed(const FailingOutput& failing);
-// Returns "the LSE is rounded to bf16 before it is stored" if only the LSE fails, all LSEs are
-// numbers of a 16-bit dtype, and this rounding explains their errors; otherwise "".
+// Returns "the LSE is rounded to bf16 before it is stored", or "cut off", if only the LSE fails, all
+// LSEs are numbers of a 16-bit dtype, and this rounding explains their errors; otherwise "".
 std::string narrowed_lse(const FailingOutput& failing);
 // Returns true if outputs are within their limits and LSEs are not.
 bool only_lse_fails(const FailingOutput& failing);
@@ -22,6 +22,9 @@ bool only_lse_fails(const FailingOutput& failing);
 // error up to rounding and the LSEs agree. Returns "the outputs are 0.2 % too small: …" if one
 // factor for all rows explains the error up to rounding. Otherwise "".
 std::string wrong_factor(const FailingOutput& failing);
+// Returns "the outputs of heads 2, 3 are 10 % too large, those of the other heads are right" if one
+// factor explains the wrong heads up to rounding; otherwise "".
+std::string factor_of_heads(const FailingOutput& failing);
 // Returns the sentence about the denominator if most wrong LSEs are off in one direction and the
 // outputs in the other, or if the LSEs agree with each row's factor; otherwise "".
 std::string denominator_by_lse(const FailingOutput& failing);

@@ -1,4 +1,4 @@
-// Recomputes single rows with another key head, fp8 scale or sink, and returns the one that fits.
+// Recomputes single rows with another head, fp8 scale, slope or sink, and returns the one that fits.
 #include "harness/diagnose/row_variation.h"
 
 #include <fmt/format.h>
@@ -99,13 +99,15 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
   return heads.size() > 3 ? text + fmt::format(", and {} more heads", heads.size() - 3) : text;
 }
 
-// Returns true if `vary(row)` explains all these rows.
+// Returns true if `vary(row)` explains all these rows, and the stated problem does not.
 template <class Vary>
 bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
-  return !indices.empty() && std::ranges::all_of(indices, [&](std::size_t r) {
-    return rows.explains(r, vary(rows.row(r)));
-  });
+  const bool is_stated_wrong = std::ranges::any_of(
+      indices, [&](std::size_t r) { return !rows.explains(r, rows.stated(rows.row(r))); });
+  return is_stated_wrong && std::ranges::all_of(indices, [&](std::size_t r) {
+           return rows.explains(r, vary(rows.row(r)));
+         });
 }
 
 }  // namespace
@@ -215,6 +217,73 @@ std::string other_sinks(const FailingOutput& failing) {
     if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
   }
   return "";
+}
+
+std::string other_slopes(const FailingOutput& failing) {
+  const Problem& problem = failing.geometry->problem();
+  const RowCalculator rows(failing);
+  const std::vector<float>& slopes = rows.side().alibi_slopes;
+  if (slopes.empty()) return "";
+  const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);
+  const std::int64_t heads = problem.heads_q;
+  const auto of_head = [&](std::int64_t head) {
+    return double{slopes[static_cast<std::size_t>((head + heads) % heads)]};
+  };
+  using Slope = std::function<double(double stated, std::int64_t head)>;
+  const std::vector<std::pair<std::string, Slope>> others{
+      {"each head had the ALiBi slope of the next head",
+       [&](double, std::int64_t head) { return of_head(head + 1); }},
+      {"each head had the ALiBi slope of the head before",
+       [&](double, std::int64_t head) { return of_head(head - 1); }},
+      {"all heads had the ALiBi slope of head 0", [&](double, std::int64_t) { return of_head(0); }},
+      {"the heads had the ALiBi slopes in reversed order",
+       [&](double, std::int64_t head) { return of_head(heads - 1 - head); }},
+      {"the ALiBi slopes were multiplied by the softmax scale",
+       [&](double stated, std::int64_t) { return stated * problem.softmax_scale(); }},
+      {"the ALiBi slopes were multiplied by ln 2: log2(e) is missing",
+       [](double stated, std::int64_t) { return stated * std::numbers::ln2; }},
+      {"the ALiBi slopes had the other sign", [](double stated, std::int64_t) { return -stated; }},
+  };
+  for (const auto& [sentence, slope] : others) {
+    const auto vary = [&, &slope = slope](const RowId& id) {
+      RowVariation variation = rows.stated(id);
+      LogitShape shape = rows.shape(id);
+      shape.alibi = slope(shape.alibi, id.head);
+      variation.logit = [shape, scale = problem.softmax_scale()](double product, std::int64_t key) {
+        return shape.logit(scale * product, key);
+      };
+      return variation;
+    };
+    if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
+  }
+  return "";
+}
+
+std::string exchanged_heads(const FailingOutput& failing) {
+  const Problem& problem = failing.geometry->problem();
+  const auto wrong = wrong_heads(failing);
+  if (wrong.size() < 2 || problem.heads_q > 64) return "";
+  const RowCalculator rows(failing);
+  std::string text;
+  std::size_t found = 0;
+  for (const auto& [head, of_head] : wrong) {
+    std::int64_t other = 0;
+    for (; other < problem.heads_q; ++other) {
+      const auto explains = [&, other](std::size_t r) {
+        RowId place = rows.row(r);
+        place.head = other;
+        return rows.is_row(place) &&
+               rows.fits(rows.misfit(r, rows.answer(place, rows.stated(place))));
+      };
+      if (other != head && std::ranges::all_of(of_head, explains)) break;
+    }
+    if (other == problem.heads_q) return "";
+    if (++found <= 3)
+      text += fmt::format("{}query head {} has the output of query head {}",
+                          text.empty() ? "" : ", ", head, other);
+  }
+  if (found > 3) text += fmt::format(", and {} more heads", found - 3);
+  return "heads are exchanged: " + text;
 }
 
 }  // namespace plumbline

@@ -15,7 +15,8 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t max_elements = 8, max_rows = 8;
-constexpr double max_share = 0.01;  // of the elements
+constexpr double max_share = 0.01;                                // of the elements
+constexpr double max_share_of_rows = 0.05, wrong_row_above = 25;  // mean of (e / sigma)^2
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because
 // limits for few rows are wider.
 constexpr double right_rms = 1.35, right_rms_of_line = 1.5;
@@ -125,6 +126,41 @@ std::string rows_without_answer(const FailingOutput& failing) {
       first.size() == 1 ? "" : "s", fmt::join(first, ", "), is_cut ? " …" : "", sample,
       rows.size() > 1 ? " and of other samples" : "", first.size() == 1 ? "s" : "",
       first.size() == 1 ? "it" : "they");
+}
+
+std::string few_rows(const FailingOutput& failing) {
+  if (failing.faults->nan > 0 || failing.faults->inf > 0 || failing.faults->unwritten > 0)
+    return "";
+  const Reference& reference = *failing.reference;
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  std::vector<std::size_t> wrong;
+  double squares = 0, right = 0, seen = 0;
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    if (reference.visible[r] == 0) continue;
+    ++seen;
+    const double energy = squared_error(failing, r);
+    if (energy > wrong_row_above * static_cast<double>(columns)) {
+      wrong.push_back(r);
+      continue;
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (!(std::abs(failing.comparison->z[r * columns + j]) <= failing.limits.peak)) return "";
+    }
+    squares += energy;
+    right += static_cast<double>(columns);
+  }
+  if (wrong.empty() || wrong.size() > max_rows ||
+      static_cast<double>(wrong.size()) > max_share_of_rows * seen ||
+      std::sqrt(squares / right) > failing.limits.rms)
+    return "";
+  std::vector<std::string> places;
+  for (const std::size_t r : wrong) {
+    const RowId& id = reference.selection.rows[r];
+    places.push_back(fmt::format("row {}, head {}, sample {}", id.row, id.head, id.sample));
+  }
+  return fmt::format("{} wrong, all others are right: {}",
+                     wrong.size() == 1 ? "one row is" : fmt::format("{} rows are", wrong.size()),
+                     fmt::join(places, "; "));
 }
 
 }  // namespace plumbline

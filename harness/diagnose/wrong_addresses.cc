@@ -102,9 +102,14 @@ void add_page_rules(const Geometry& geometry, const Pages& pages, ExplanationRan
       return pages.by_entry(pages.row(other(place.sample)) + place.key / pages.size(), place.key);
     };
   };
-  const std::array<std::pair<std::string_view, Map>, 7> rules{{
+  const std::array<std::pair<std::string_view, Map>, 8> rules{{
       {"pages that are exchanged in pairs, 0 with 1 and 2 with 3",
        within([](std::int64_t page) { return page ^ 1; })},
+      {"the sample's pages in reversed order",
+       [&pages](KeyAddress place) {
+         const std::int64_t page = pages.count(place.sample) - 1 - place.key / pages.size();
+         return pages.by_entry(pages.row(place.sample) + page, place.key);
+       }},
       {"the next page", within([](std::int64_t page) { return page + 1; })},
       {"the page before", within([](std::int64_t page) { return page - 1; })},
       {"the pages of the next sample",

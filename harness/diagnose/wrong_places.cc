@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -151,12 +153,46 @@ class PlaceSearch {
       vary("V is read in place of K",
            [](RowVariation& variation) { variation.key_is_value = true; });
     }
+    add_rounded_inputs(all);
     for (const double factor : {0.5, 2.0}) {
       if (!problem_.has_fp8_kv()) break;
       vary(
           fmt::format("K and V are {} as large: e4m3 read as e4m3fnuz, or the reverse",
                       factor < 1 ? "half" : "twice"),
           [=](RowVariation& variation) { variation.key_factor = variation.value_factor = factor; });
+    }
+  }
+
+  // Explanations by fp32 inputs that are rounded before the products.
+  void add_rounded_inputs(std::vector<Explanation>& all) const {
+    if (problem_.dtype != DType::f32) return;
+    struct Rounding {
+      const char* how;
+      double (*rounded)(double, DType);
+    };
+    constexpr std::array roundings{
+        Rounding{"rounded", [](double x, DType dtype) { return round_to(x, dtype); }},
+        Rounding{"rounded",
+                 [](double x, DType dtype) {
+                   // ties away from zero
+                   const double near = round_to(x, dtype), unit = ulp(x, dtype);
+                   return std::abs(x - near) == unit / 2 && std::abs(near) < std::abs(x)
+                              ? near + std::copysign(unit, x)
+                              : near;
+                 }},
+        Rounding{"cut off", [](double x, DType dtype) { return truncate_to(x, dtype); }}};
+    for (const DType dtype : {DType::bf16, DType::f16, DType::tf32}) {
+      for (const Rounding& rounding : roundings) {
+        const auto change = [rounded = rounding.rounded, dtype](std::span<double> values) {
+          for (double& x : values) x = rounded(x, dtype);
+        };
+        all.push_back({.sentence = fmt::format("Q, K and V are {} to {} before the products",
+                                               rounding.how, name(dtype)),
+                       .vary = [change](RowVariation& variation) {
+                         variation.change_query = variation.change_key = variation.change_value =
+                             change;
+                       }});
+      }
     }
   }
 
