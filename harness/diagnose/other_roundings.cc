@@ -103,7 +103,8 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
   add("Q K^T", "Q K^T is accumulated in fp16",
       [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
   for (const DType dtype : {DType::tf32, DType::f16, DType::bf16, DType::e4m3}) {
-    const bool is_excluded = dtype == DType::e4m3 && !problem.has_fp8_kv();
+    // A kernel that widens fp8 K and V to the dtype of Q has P in that dtype.
+    const bool is_excluded = dtype == DType::e4m3 && problem.has_fp8_kv() && !problem.has_fp8_q();
     if (is_excluded || unit_roundoff(dtype) <= unit_roundoff(judged.p_dtype)) continue;
     add(fmt::format("P to {}", name(dtype)), fmt::format("P is rounded to {}", name(dtype)),
         [&](RoundingSpec& spec) { spec.p_dtype = dtype; });

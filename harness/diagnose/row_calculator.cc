@@ -158,6 +158,20 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
   return misfit;
 }
 
+std::vector<double> RowCalculator::errors(std::size_t r, const CalculatedRow& answer) const {
+  const std::size_t columns = answer.o.size();
+  std::vector<double> errors(columns);
+  for (std::size_t j = 0; j < columns; ++j) {
+    const std::size_t at = r * columns + j;
+    errors[j] = (got_[at] - answer.o[j]) / double{failing_.reference->sigma[at]};
+  }
+  if (failing_.outputs.lse != nullptr) {
+    errors.push_back((lse_at(geometry_, failing_.outputs, row(r)) - answer.lse) /
+                     double{failing_.reference->lse_sigma[r]});
+  }
+  return errors;
+}
+
 bool RowCalculator::fits(const RowMisfit& misfit) const {
   return misfit.largest <= lenient * failing_.limits.peak &&
          misfit.squared <= std::pow(lenient * failing_.limits.rms, 2) *
