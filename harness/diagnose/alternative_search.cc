@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "harness/compare/statistics.h"
 #include "harness/diagnose/alternative_problems.h"
@@ -118,6 +120,13 @@ class SecondLook {
         few_(select_informative_rows(failing, first_look_rows, first_look_cost)),
         many_(second_look(failing)) {}
 
+  // Looks only at these row positions from now on.
+  void only(const std::set<std::int64_t>& positions) {
+    const auto is_other = [&](const RowId& id) { return !positions.contains(id.row); };
+    std::erase_if(few_.rows, is_other);
+    std::erase_if(many_.rows, is_other);
+  }
+
   bool explains(const Geometry& geometry, int lse_base) const {
     OutputView outputs = failing_.outputs;
     outputs.lse_base = lse_base;
@@ -130,8 +139,25 @@ class SecondLook {
 
  private:
   const FailingOutput& failing_;
-  const RowSelection few_, many_;
+  RowSelection few_, many_;
 };
+
+// Returns the row positions whose error is far beyond rounding.
+std::set<std::int64_t> wrong_positions(const FailingOutput& failing) {
+  constexpr double wrong_above = 25;  // mean of (e / sigma)^2, as in locate()
+  std::map<std::int64_t, std::pair<double, double>> energies;  // squared error and elements
+  for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
+    if (failing.reference->visible[r] == 0) continue;
+    auto& [squared, elements] = energies[failing.reference->selection.rows[r].row];
+    squared += squared_error(failing, r);
+    elements += static_cast<double>(failing.reference->columns);
+  }
+  std::set<std::int64_t> wrong;
+  for (const auto& [position, energy] : energies) {
+    if (energy.first > wrong_above * energy.second) wrong.insert(position);
+  }
+  return wrong;
+}
 
 }  // namespace
 
@@ -227,6 +253,18 @@ std::vector<std::string> explain_by_alternatives(
       sentences.push_back("would be explained " + other.sentence);
   }
   return sentences;
+}
+
+std::string explain_wrong_rows(const FailingOutput& failing) {
+  if (failing.location->kind != LocationKind::row) return "";
+  SecondLook look(failing);
+  look.only(wrong_positions(failing));
+  for (AlternativeProblem& other : alternative_problems(failing)) {
+    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base)) {
+      return fmt::format("{}: would be explained {}", failing.location->text, other.sentence);
+    }
+  }
+  return "";
 }
 
 std::string other_scale(const FailingOutput& failing) {

@@ -30,6 +30,10 @@ RowSelection second_look(const FailingOutput& failing);
 std::vector<std::string> explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough);
 
+// Returns "rows 16 to 31 of 48 are wrong, the others right: would be explained without the causal
+// mask" if the error is located in rows and an alternative problem explains these; otherwise "".
+std::string explain_wrong_rows(const FailingOutput& failing);
+
 // Returns "the softmax scale is 0.1 % too large" if a fitted factor of the scale explains the
 // output; otherwise "".
 std::string other_scale(const FailingOutput& failing);

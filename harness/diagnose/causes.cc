@@ -90,12 +90,11 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 17> fits{
-    &other_key_heads, &exchanged_heads, &other_fp8_scales,   &other_sinks,
-    &other_slopes,    &other_scale,     &larger_key_columns, &truncation,
-    &narrowed,        &narrowed_lse,    &wrong_lse,          &wrong_places,
-    &factor_of_heads, &wrong_factor,    &likeliest_change,   &dropped_weights,
-    &few_rows};
+constexpr std::array<std::string (*)(const FailingOutput&), 18> fits{
+    &other_key_heads,  &exchanged_heads,    &other_fp8_scales, &other_sinks,  &other_slopes,
+    &other_scale,      &larger_key_columns, &truncation,       &narrowed,     &narrowed_lse,
+    &wrong_lse,        &wrong_places,       &factor_of_heads,  &wrong_factor, &explain_wrong_rows,
+    &likeliest_change, &dropped_weights,    &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "".
 std::string final_cause(const FailingOutput& failing) {

@@ -104,6 +104,8 @@ std::string in_words(const RoundingSpec& spec) {
       words.push_back(fmt::format("{} to {}{}", what, name(dtype), how));
   };
   rounds(inputs_rounded_to(spec), "Q, K and V", spec.inputs_toward_zero ? " by truncation" : "");
+  if (inputs_rounded_to(spec) == DType::none)
+    rounds(spec.kv_dequantized_to, "fp8 inputs", " after their scales");
   rounds(spec.p_dtype, "P", spec.p_normalized ? " after normalisation" : "");
   if (spec.denominator_from_rounded_p) words.emplace_back("the denominator from the rounded P");
   rounds(spec.s_rounded, "S", spec.s_rounded_twice ? " before and after the scale" : "");
@@ -185,6 +187,13 @@ std::vector<Rung> ladder(const Problem& problem) {
                    dtype),
        std::string(flash_attention) + "csrc/flash_attn/src/flash_fwd_kernel.h#L349-L354", strict},
   };
+  if (problem.has_fp8_kv()) {
+    RoundingSpec widened = strict;
+    widened.kv_dequantized_to = problem.dtype;
+    rungs.push_back({"widened",
+                     fmt::format("K and V to {0} after their scales, P to {0} before P V", dtype),
+                     "docs/judging-formulas.md, \"Rounding spec\"", widened});
+  }
   RoundingSpec spec = strict;
   spec.exp2_rel_error = degree_3_exp2_error;
   rungs.push_back({"FlashAttention-4",

@@ -71,8 +71,11 @@ void RowCalculator::load(const std::function<KeyAddress(KeyAddress)>& place, boo
 CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variation) const {
   std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
   const RowId of_q = variation.query.value_or(id);
-  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, of_q.sample,
-               of_q.row, of_q.head, q);
+  if (variation.read_query) {
+    variation.read_query(of_q, q);
+  } else {
+    read_query(of_q, q);
+  }
   if (variation.change_query) variation.change_query(q);
   const LogitShape stated_shape = shape(id);
   const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
@@ -82,7 +85,11 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
-    load(variation.key_address, !variation.key_is_value, {id.sample, key}, variation.key_head, k);
+    if (variation.read_key) {
+      variation.read_key(id.sample, key, variation.key_head, k);
+    } else {
+      load(variation.key_address, !variation.key_is_value, {id.sample, key}, variation.key_head, k);
+    }
     if (variation.change_key) variation.change_key(k);
     const double product =
         variation.key_factor * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
@@ -100,8 +107,9 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   CalculatedRow answer;
   for (std::size_t n = 0; n < p.size(); ++n)
     answer.lse_tie = std::hypot(answer.lse_tie, p[n] / with_sink * tie[n]);
-  answer.has_stated_values = !variation.value_address && !variation.value_is_key &&
-                             !variation.change_value && variation.value_factor == 1 &&
+  answer.has_stated_values = !variation.read_value && !variation.value_address &&
+                             !variation.value_is_key && !variation.change_value &&
+                             variation.value_factor == 1 &&
                              variation.value_head == id.head / problem_.group();
   answer.o.assign(static_cast<std::size_t>(problem_.head_dim_vo), 0);
   answer.sum_p2 = std::inner_product(p.begin(), p.end(), p.begin(), 0.0) / (with_sink * with_sink);
@@ -109,8 +117,12 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
       maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum) - missing_bias(id);
   std::vector<double> value(answer.o.size());
   for (std::size_t n = 0; n < seen.size(); ++n) {
-    load(variation.value_address, variation.value_is_key, {id.sample, seen[n]},
-         variation.value_head, value);
+    if (variation.read_value) {
+      variation.read_value(id.sample, seen[n], variation.value_head, value);
+    } else {
+      load(variation.value_address, variation.value_is_key, {id.sample, seen[n]},
+           variation.value_head, value);
+    }
     if (variation.change_value) variation.change_value(value);
     for (std::size_t j = 0; j < value.size(); ++j) answer.o[j] += p[n] * value[j];
   }
@@ -118,10 +130,14 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   return answer;
 }
 
+void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
+  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
+               id.head, to);
+}
+
 double RowCalculator::mean_product(const RowId& id) const {
   std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
-               id.head, q);
+  read_query(id, q);
   double sum = 0;
   const std::int64_t keys = geometry_.length_kv(id.sample);
   for (std::int64_t key = 0; key < keys; ++key) {

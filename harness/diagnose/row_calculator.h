@@ -27,6 +27,10 @@ struct RowVariation {
   std::function<KeyAddress(KeyAddress)> key_address, value_address;
   std::optional<RowId> query;                       // the row whose Q is read
   bool key_is_value = false, value_is_key = false;  // V is read for K; K for V
+  // Read a vector in another way.
+  std::function<void(const RowId&, std::span<double>)> read_query;
+  std::function<void(std::int64_t sample, std::int64_t key, std::int64_t head, std::span<double>)>
+      read_key, read_value;
   // Change a vector in place after it is read.
   std::function<void(std::span<double>)> change_query, change_key, change_value;
   // Maps q . k, without the softmax scale, to the logit.
@@ -83,6 +87,16 @@ class RowCalculator {
 
   // Returns the row's result under a variation, computed from Q as stored.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
+  // Read one vector as the products see it.
+  void read_query(const RowId& id, std::span<double> to) const;
+  void read_key(std::int64_t sample, std::int64_t key, std::int64_t head,
+                std::span<double> to) const {
+    reference_context_.key_values.key(sample, key, head, to);
+  }
+  void read_value(std::int64_t sample, std::int64_t key, std::int64_t head,
+                  std::span<double> to) const {
+    reference_context_.key_values.value(sample, key, head, to);
+  }
   // Returns q . mean(K) over all keys of the sample, visible or not.
   double mean_product(const RowId& id) const;
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of

@@ -28,6 +28,11 @@ struct Explanation {
   std::function<void(std::vector<double>&)> change_output = nullptr;
 };
 
+// An element of K or V of a sample.
+struct Element {
+  std::int64_t key = 0, head = 0, dim = 0;
+};
+
 class PlaceSearch {
  public:
   explicit PlaceSearch(const FailingOutput& failing)
@@ -145,6 +150,21 @@ class PlaceSearch {
       query("Q has another layout: rows before heads, read as heads before rows",
             [this](RowId id) { return calculator_.with_rows_first(id); });
     }
+    if (problem_.group() == 1 && geometry_.seqlens_q == geometry_.seqlens_kv) {
+      vary("Q and K are exchanged", [this](RowVariation& variation) {
+        variation.read_query = [this](const RowId& id, std::span<double> to) {
+          calculator_.read_key(id.sample, id.row, id.head, to);
+        };
+        variation.read_key = [this](std::int64_t sample, std::int64_t key, std::int64_t head,
+                                    std::span<double> to) {
+          RowId id;
+          id.sample = static_cast<decltype(id.sample)>(sample);
+          id.row = static_cast<decltype(id.row)>(key);
+          id.head = static_cast<decltype(id.head)>(head);
+          calculator_.read_query(id, to);
+        };
+      });
+    }
     if (problem_.head_dim_qk == problem_.head_dim_vo) {
       vary("K and V are exchanged",
            [](RowVariation& variation) { variation.key_is_value = variation.value_is_key = true; });
@@ -153,6 +173,7 @@ class PlaceSearch {
       vary("V is read in place of K",
            [](RowVariation& variation) { variation.key_is_value = true; });
     }
+    add_layouts(all);
     add_rounded_inputs(all);
     for (const double factor : {0.5, 2.0}) {
       if (!problem_.has_fp8_kv()) break;
@@ -161,6 +182,49 @@ class PlaceSearch {
                       factor < 1 ? "half" : "twice"),
           [=](RowVariation& variation) { variation.key_factor = variation.value_factor = factor; });
     }
+  }
+
+  // Explanations by K and V whose memory has another order of dimensions.
+  void add_layouts(std::vector<Explanation>& all) const {
+    constexpr double most_reads = 4e6;  // elements of one row
+    if (problem_.is_paged()) return;
+    const std::int64_t heads = problem_.heads_kv, keys = problem_.seq_kv;
+    const auto add = [&](std::string how, const auto& place) {
+      for (const auto& [is_value, what] : {std::pair{true, "V"}, {false, "K"}}) {
+        const std::int64_t dims = is_value ? problem_.head_dim_vo : problem_.head_dim_qk;
+        if (static_cast<double>(keys * dims) * static_cast<double>(dims) > most_reads) continue;
+        const auto read = [this, place, is_value = is_value, dims](
+                              std::int64_t sample, std::int64_t key, std::int64_t head,
+                              std::span<double> to) {
+          std::vector<double> whole(to.size());
+          const std::int64_t length = geometry_.length_kv(sample);
+          for (std::size_t j = 0; j < to.size(); ++j) {
+            const Element from =
+                place((key * problem_.heads_kv + head) * dims + static_cast<std::int64_t>(j),
+                      length, dims);
+            (calculator_.*(is_value ? &RowCalculator::read_value : &RowCalculator::read_key))(
+                sample, from.key, from.head, whole);
+            to[j] = whole[static_cast<std::size_t>(from.dim)];
+          }
+        };
+        all.push_back({.sentence = fmt::format("{} has another layout: {}", what, how),
+                       .vary = [read, is_value = is_value](RowVariation& variation) {
+                         (is_value ? variation.read_value : variation.read_key) = read;
+                       }});
+      }
+    };
+    add("dimensions before keys (transposed)",
+        [heads](std::int64_t at, std::int64_t length, std::int64_t) {
+          return Element{at % length, at / length % heads, at / length / heads};
+        });
+    if (heads == 1) return;
+    add("heads before keys", [](std::int64_t at, std::int64_t length, std::int64_t dims) {
+      return Element{at / dims % length, at / dims / length, at % dims};
+    });
+    add("heads before dimensions before keys",
+        [](std::int64_t at, std::int64_t length, std::int64_t dims) {
+          return Element{at % length, at / length / dims, at / length % dims};
+        });
   }
 
   // Explanations by fp32 inputs that are rounded before the products.
