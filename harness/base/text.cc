@@ -106,6 +106,21 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
+std::string in_ranges(std::span<const std::int64_t> ascending) {
+  constexpr std::size_t max_parts = 8;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < ascending.size() && parts.size() <= max_parts;) {
+    std::size_t end = i + 1;
+    while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) ++end;
+    if (end - i < 3) end = i + 1;
+    parts.push_back(end == i + 1 ? fmt::to_string(ascending[i])
+                                 : fmt::format("{} to {}", ascending[i], ascending[end - 1]));
+    i = end;
+  }
+  if (parts.size() > max_parts) parts.back() = "…";
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string environment_text(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr ? value : "";

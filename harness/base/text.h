@@ -30,6 +30,9 @@ std::vector<std::string_view> texts_of(const Table& table, TextOf text_of) {
 // Returns true for names of groups, suites and diffs: letters, digits, '_' and '-', at least one.
 bool is_plain_name(std::string_view text);
 
+// Returns "3, 16 to 31, 40" for ascending integers, with at most eight parts and then "…".
+std::string in_ranges(std::span<const std::int64_t> ascending);
+
 // Returns the number of insertions, deletions, replacements and swaps of adjacent characters that
 // turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);

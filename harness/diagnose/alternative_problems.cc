@@ -217,12 +217,12 @@ class AlternativeProblems {
 
   // Adds masks that also hide one key of each tile.
   void add_dropped_keys() {
-    constexpr double most_bits = 1e7;
+    constexpr double max_bits = 1e7;
     const bool needs_corner =
         problem_.alibi != Alibi::none && problem_.mask == Mask::causal_top_left;
     const double bits =
         static_cast<double>(geometry_.total_q()) * static_cast<double>(problem_.seq_kv);
-    if (needs_corner || geometry_.bias != nullptr || !(bits <= most_bits)) return;
+    if (needs_corner || geometry_.bias != nullptr || !(bits <= max_bits)) return;
     for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
       for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
         add_visible(fmt::format("if every {} key, from key {} on, were not seen",

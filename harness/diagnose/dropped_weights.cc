@@ -14,9 +14,9 @@ namespace {
 
 constexpr double cost_limit = 4e6;  // multiply-adds
 constexpr std::size_t worst_rows = 16, fewest_rows = 8;
-constexpr double smallest_variance = 0.01;  // of the factors of the weights
-constexpr double farthest = 4;              // factor between the variances of two rows
-constexpr double farthest_mean = 0.2;       // of a common factor from 1
+constexpr double min_variance = 0.01;     // variance of the weights' factors
+constexpr double max_variance_ratio = 4;  // between a row and all rows
+constexpr double max_common_error = 0.2;  // |common factor - 1|
 
 // The squared error of a row, what factors of variance 1 would give, and how the output lies along
 // the expected one.
@@ -69,10 +69,10 @@ std::string dropped_weights(const FailingOutput& failing) {
   }
   if (variances.size() < fewest_rows || !(all.expected > 0)) return "";
   const double variance = all.squared / all.of_factors;
-  if (!(variance >= smallest_variance) || std::abs(all.along / all.expected - 1) > farthest_mean)
+  if (!(variance >= min_variance) || std::abs(all.along / all.expected - 1) > max_common_error)
     return "";
   for (const double of_row : variances) {
-    if (of_row > farthest * variance || of_row * farthest < variance) return "";
+    if (of_row > max_variance_ratio * variance || of_row * max_variance_ratio < variance) return "";
   }
   return fmt::format(
       "each weight has an error of its own of {:.2g} %{}: dropout with probability {:.2g}",

@@ -10,9 +10,9 @@ namespace plumbline {
 // Returns "each weight has an error of its own of 33 %, and the LSE is right: dropout with
 // probability 0.1"; "" if the errors do not look so.
 //
-// Dropout multiplies each weight by m_k, which is 0 with probability r and 1 / (1 - r) otherwise. The
-// mean of m is 1 and its variance c^2 = r / (1 - r), so the squared error of column j has the mean
-// c^2 sum_k p_k^2 v_kj^2.
+// Dropout multiplies each weight by m_k, which is 0 with probability r and 1 / (1 - r) otherwise.
+// The mean of m is 1 and its variance c^2 = r / (1 - r), so the squared error of column j has the
+// mean c^2 sum_k p_k^2 v_kj^2.
 std::string dropped_weights(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -13,8 +13,9 @@ namespace plumbline {
 namespace {
 
 constexpr double clear = 6;  // standard deviations beyond which a factor or LSE is off
-constexpr double min_agreeing_share = 0.9;    // share of rows that must agree
-constexpr double min_share_of_factor = 0.75;  // of the squared error, for a factor to be named
+constexpr double min_agreeing_share = 0.9;  // share of rows that must agree
+constexpr double min_share_of_factor =
+    0.75;  // share of the squared error that a named factor explains
 constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / sigma)^2 of a head
 
 // The factor by which the output of a reference row is off.

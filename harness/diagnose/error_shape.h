@@ -13,8 +13,8 @@ std::string truncation(const FailingOutput& failing);
 // Returns "the output is rounded to bf16 before it is stored in fp32" if it holds only numbers of a
 // narrower dtype and this rounding explains its error; otherwise "".
 std::string narrowed(const FailingOutput& failing);
-// Returns "the LSE is rounded to bf16 before it is stored", or "cut off", if only the LSE fails, all
-// LSEs are numbers of a 16-bit dtype, and this rounding explains their errors; otherwise "".
+// Returns "the LSE is rounded to bf16 before it is stored" (or "cut off") if only the LSE fails,
+// all LSEs are numbers of a 16-bit dtype, and this rounding explains their errors; otherwise "".
 std::string narrowed_lse(const FailingOutput& failing);
 // Returns true if outputs are within their limits and LSEs are not.
 bool only_lse_fails(const FailingOutput& failing);

@@ -16,9 +16,9 @@ namespace {
 constexpr double cost_limit = 1e6;  // multiply-adds of one fit
 constexpr std::size_t worst_rows = 6;
 constexpr int newton_steps = 4;
-constexpr double step_of_slope = 1e-3;    // for the numerical derivative
-constexpr double smallest_factor = 0.01;  // distance from 1
-constexpr double min_share = 0.5;         // of the squared error, of the first step
+constexpr double step_of_slope = 1e-3;  // for the numerical derivative
+constexpr double min_change = 0.01;     // |factor - 1|
+constexpr double min_share = 0.5;       // share of the squared error that the first step removes
 
 struct Block {
   std::size_t begin = 0, end = 0;
@@ -58,7 +58,7 @@ class ColumnFit {
       factor += std::clamp(step.change, -0.5, 0.5);
     }
     const bool explains =
-        std::abs(factor - 1) >= smallest_factor && std::ranges::all_of(rows_, [&](std::size_t r) {
+        std::abs(factor - 1) >= min_change && std::ranges::all_of(rows_, [&](std::size_t r) {
           return calculator_.fits(calculator_.misfit(r, answer(r, block, factor)));
         });
     return explains ? std::optional(factor) : std::nullopt;

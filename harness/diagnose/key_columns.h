@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// Returns "columns 48 to 63 of K weigh 10 % too much" if one factor of a block of dimensions explains
-// the output; otherwise "". Blocks begin or end at an end of the head, or are tiles of 64.
+// Returns "columns 48 to 63 of K (or Q) weigh 10 % too much" if one factor of a block of dimensions
+// explains the output; otherwise "". Blocks begin or end at an end of the head, or are tiles of 64.
 std::string larger_key_columns(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -2,13 +2,13 @@
 #include "harness/diagnose/locate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "harness/base/text.h"
 #include "harness/reference/reference_context.h"
 
 namespace plumbline {
@@ -22,8 +22,8 @@ constexpr double concentrated = 0.9;
 // any direction along the output explains about half of its squared error.
 constexpr double explains = 0.75;
 // A dropped or repeated key, or an edge, must explain at least this share of the squared error
-// beyond rounding, in the rows that it is about. The share is below 1, because one factor does not fit all rows. Without
-// a key of weight p, a row moves by p / (1 - p), not p.
+// beyond rounding, in the rows that it is about. The share is below 1, because one factor does not
+// fit all rows. Without a key of weight p, a row moves by p / (1 - p), not p.
 constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
 constexpr double false_location_share = 1e-3;
@@ -415,21 +415,6 @@ class Locator {
     const bool is_one = wrong.size() == 1;
     return fmt::format("{}{} {} of {} {} wrong, the others right", what, is_one ? "" : "s",
                        in_ranges(wrong), parts.size(), is_one ? "is" : "are");
-  }
-  // Returns "3, 16 to 31, …" for ascending indices.
-  static std::string in_ranges(const std::vector<std::int64_t>& indices) {
-    constexpr std::size_t max_parts = 8;
-    std::vector<std::string> parts;
-    for (std::size_t i = 0; i < indices.size() && parts.size() <= max_parts;) {
-      std::size_t end = i + 1;
-      while (end < indices.size() && indices[end] == indices[end - 1] + 1) ++end;
-      if (end - i < 3) end = i + 1;
-      parts.push_back(end == i + 1 ? fmt::to_string(indices[i])
-                                   : fmt::format("{} to {}", indices[i], indices[end - 1]));
-      i = end;
-    }
-    if (parts.size() > max_parts) parts.back() = "…";
-    return fmt::format("{}", fmt::join(parts, ", "));
   }
   Location separating_dimension(const Location& otherwise) const {
     const auto& rows = in_.reference->selection.rows;

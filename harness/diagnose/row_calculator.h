@@ -102,8 +102,8 @@ class RowCalculator {
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of
   // `answer` exceeds that of the stated row, the sigmas grow in proportion.
   RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;
-  // Returns (output - answer) / sigma of each column, then that of the LSE if there is one, in sigmas
-  // of the stated row.
+  // Returns (output - answer) / sigma of each column, then that of the LSE if there is one. The
+  // sigmas are those of the stated row.
   std::vector<double> errors(std::size_t r, const CalculatedRow& answer) const;
   // Returns true if the misfit may be rounding, as far as a single row can tell: it is within twice
   // the limits.

@@ -1,4 +1,4 @@
-// Recomputes single rows with another head, fp8 scale, slope or sink, and returns the one that fits.
+// Recomputes single rows with another head, fp8 scale, slope or sink, and returns one that fits.
 #include "harness/diagnose/row_variation.h"
 
 #include <fmt/format.h>

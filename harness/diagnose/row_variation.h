@@ -1,5 +1,5 @@
-// Checks if a failing output would be right if rows had another head, fp8 scale, slope or sink. Text
-// for reports; no verdict depends on it.
+// Checks if a failing output would be right if rows had another head, fp8 scale, slope or sink.
+// Text for reports; no verdict depends on it.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ std::string other_fp8_scales(const FailingOutput& failing);
 // Returns "would be explained if the attention sinks were multiplied by ln 2: log2(e) is missing";
 // "" if there are no sinks or no such change explains the output.
 std::string other_sinks(const FailingOutput& failing);
-// Returns "would be explained if each head had the ALiBi slope of the next head"; "" if there are no
-// slopes or no such change explains the output.
+// Returns "would be explained if each head had the ALiBi slope of the next head"; "" if there are
+// no slopes or no such change explains the output.
 std::string other_slopes(const FailingOutput& failing);
 // Returns "heads are exchanged: query head 0 has the output of query head 1, …" if another head's
 // result explains every wrong head and at least two heads are wrong; otherwise "".

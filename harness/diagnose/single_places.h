@@ -13,8 +13,8 @@ namespace plumbline {
 // theirs, and the rest of the same rows and columns looks like rounding; otherwise "". No other
 // cause can explain such an error.
 std::string few_elements(const FailingOutput& failing);
-// Returns "one row is wrong, all others are right: row 2, head 1, sample 0" if at most eight rows, 5 %
-// of all, have clearly wrong outputs and the others are within the limits; otherwise "".
+// Returns "one row is wrong, all others are right: row 2, head 1, sample 0" if at most eight rows,
+// 5 % of all, have clearly wrong outputs and the others are within the limits; otherwise "".
 std::string few_rows(const FailingOutput& failing);
 // Returns "rows 0, 1, 2 of sample 0 answer as if they saw no key: …" if rows with visible keys hold
 // zeros and an LSE of -infinity; otherwise "".

@@ -95,8 +95,8 @@ class LseExplainer {
     for (const double logit : row.s) row.largest.push_back(largest = std::max(largest, logit));
   }
 
-  // Returns true if the prediction is the LSE of all rows that have one, at least half. A prediction
-  // may have the rounding errors of fp32.
+  // Returns true if at least half of the rows have a prediction, and it is their LSE up to the
+  // rounding errors of fp32.
   bool fits(const std::function<std::optional<double>(const Row&)>& predict) const {
     std::size_t tested = 0;
     for (const Row& row : rows_) {

@@ -19,7 +19,7 @@ namespace {
 constexpr double cost_limit = 2e6;  // multiply-adds of one explanation
 constexpr std::size_t worst_rows = 4;
 
-// What a row's output would be. A function that is not set changes nothing.
+// Describes where a row's output comes from. A function that is not set changes nothing.
 struct Explanation {
   std::string sentence;
   std::function<RowId(RowId)> place = nullptr;  // the row whose output it would be
@@ -186,13 +186,13 @@ class PlaceSearch {
 
   // Explanations by K and V whose memory has another order of dimensions.
   void add_layouts(std::vector<Explanation>& all) const {
-    constexpr double most_reads = 4e6;  // elements of one row
+    constexpr double max_reads = 4e6;  // elements of one row
     if (problem_.is_paged()) return;
     const std::int64_t heads = problem_.heads_kv, keys = problem_.seq_kv;
     const auto add = [&](std::string how, const auto& place) {
       for (const auto& [is_value, what] : {std::pair{true, "V"}, {false, "K"}}) {
         const std::int64_t dims = is_value ? problem_.head_dim_vo : problem_.head_dim_qk;
-        if (static_cast<double>(keys * dims) * static_cast<double>(dims) > most_reads) continue;
+        if (static_cast<double>(keys * dims) * static_cast<double>(dims) > max_reads) continue;
         const auto read = [this, place, is_value = is_value, dims](
                               std::int64_t sample, std::int64_t key, std::int64_t head,
                               std::span<double> to) {
@@ -315,7 +315,7 @@ class PlaceSearch {
   const Problem& problem_;
   const RowCalculator calculator_;
   const std::vector<std::size_t> rows_;
-  std::vector<bool> is_wrong_;  // of rows_: the stated answer does not fit
+  std::vector<bool> is_wrong_;  // the stated answer does not fit this row
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ struct Location {
   // For the cause; not stored.
   std::string text = {};  // "the last visible key weighs too little"
   bool is_last_key = false;
-  double share = 1;  // of the squared error beyond rounding that the location explains
+  double share = 1;  // explained share of the squared error beyond rounding
 };
 
 }  // namespace plumbline

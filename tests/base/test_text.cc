@@ -59,5 +59,13 @@ TEST(ErrorTest, PlaceMessageRemedy) {
   EXPECT_EQ(to_string(Errors{{"", 0, "one", ""}, {"", 2, "two", ""}}), "one\nline 2: two");
 }
 
+TEST(Text, ConsecutiveIntegersAreRanges) {
+  using Integers = std::vector<std::int64_t>;
+  EXPECT_EQ(in_ranges(Integers{}), "");
+  EXPECT_EQ(in_ranges(Integers{3, 16, 17, 18, 40, 41}), "3, 16 to 18, 40, 41");
+  EXPECT_EQ(in_ranges(Integers{0, 2, 4, 6, 8, 10, 12, 14}), "0, 2, 4, 6, 8, 10, 12, 14");
+  EXPECT_EQ(in_ranges(Integers{0, 2, 4, 6, 8, 10, 12, 14, 16}), "0, 2, 4, 6, 8, 10, 12, 14, …");
+}
+
 }  // namespace
 }  // namespace plumbline
