@@ -145,7 +145,10 @@ class FaultFinder {
                      keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
     const double accumulation =
-        (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
+        (keys + 16) *
+        (spec.pv_accumulator.dtype == DType::f16
+             ? 0x1p-10
+             : std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits)));
     const double tiles = std::ceil(keys / 16) * unit_roundoff(spec.o_between_tiles);
     return p + partial + accumulation + tiles + spec.reciprocal_rel_error + spec.product_rel_error +
            merge_slack_;

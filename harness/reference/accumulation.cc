@@ -113,12 +113,25 @@ void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
   find_truncation(sums, exact, p_variance);
 }
 
+// Sets the largest |v_kj| / v_unit of each column over the keys that a row sees.
+void find_seen_max(const RowBlock& block, std::int64_t row, std::vector<double>& seen_max) {
+  const HeadData& head = *block.head;
+  seen_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
+  block.for_seen(row, [&](std::int64_t k) {
+    const float* v = head.v_abs.data() + (block.first_key + k) * head.ld;
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      seen_max.data()[j] = std::max(seen_max.data()[j], double{v[j]});
+  });
+}
+
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
   const bool stores_partials = model.u_split > 0 || model.u_tile > 0;
   const bool scaled_outside = block.head->scaled_outside;
+  std::vector<double> seen_max;  // max |v_kj| / v_unit over the row's keys, for ring updates
   for (std::int64_t r = 0; r < block.rows; ++r) {
+    if (model.ring_update) find_seen_max(block, r, seen_max);
     const double of_sums = error_of_sums(model, scaled_outside, block.lse.data()[r]);
     const Repeated repeated(sums, r);
     const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(),
@@ -136,9 +149,10 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
       // Ring attention's O -= w (O - O_i) rounds at the size of the previous O.
-      const double least =
-          std::max(min_error,
-                   model.merges || model.ring_update ? u32 * block.head->column_max.data()[j] : 0);
+      const double largest = model.ring_update ? seen_max.data()[j]
+                             : model.merges    ? block.head->column_max.data()[j]
+                                               : 0;
+      const double least = std::max(min_error, u32 * largest);
       result.data()[at] = of_pv.variance(of_column, least);
     }
   }

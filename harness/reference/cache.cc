@@ -11,6 +11,7 @@
 
 #include "harness/base/pending_file.h"
 #include "harness/problem/inputs.h"
+#include "harness/reference/model.h"
 #include "harness/reference/reference_library.h"
 #include "harness/reference/version.h"
 
@@ -87,7 +88,7 @@ Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
                           const RowSelection& rows, const ReferenceOptions& options,
                           bool by_library) {
   Reference reference;
-  reference.output_units = spec.out_toward_zero || spec.out_stochastic ? 1 : 0.5;
+  reference.output_units = Model(spec, 1).out_variance > 1.0 / 12 ? 1 : 0.5;
   reference.selection = rows;
   reference.columns = geometry.problem().head_dim_vo;
   const std::size_t count = rows.rows.size(),

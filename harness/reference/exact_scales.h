@@ -60,7 +60,9 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
           model.kappa_p,
           model.kappa_shared,
           row.t_of_p * of_sum,
-          model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
+          model.p_max == MaximumOfP::one && model.p_rounded != DType::none && model.largest_p == 1
+              ? model.u_p
+              : 0,
           row.is_local ? &row : nullptr};
 }
 // Returns the relative loss of sum p_k x_kj if P is truncated: the root of TP's systematic part.

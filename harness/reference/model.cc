@@ -80,7 +80,7 @@ Model::Model(const RoundingSpec& spec, double scale)
   // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
   // square 1/2.
   if (out_toward_zero) out_variance = 1.0 / 2;
-  if (spec.out_stochastic && is_rounded(spec.out_dtype)) out_variance = 1.0 / 6;
+  if (spec.out_stochastic && !out_toward_zero && is_rounded(spec.out_dtype)) out_variance = 1.0 / 6;
   p_prescale = spec.p_prescale;
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;

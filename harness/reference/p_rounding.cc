@@ -155,7 +155,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   if (!about_o && model.eta_p == 0) {
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = unit_squared * model.kappa_p * sums.p_squared[i];
-    if (model.p_max == MaximumOfP::one) reduce_largest_p(sums, result);
+    if (model.p_max == MaximumOfP::one && model.largest_p == 1) reduce_largest_p(sums, result);
     add_local_rows(sums, moments, result);
   } else {
     std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows));

@@ -173,7 +173,7 @@ class Rough {
         result.output.widest = std::max(result.output.widest, sigma / tau);
       }
     }
-    const double expected = block.lse[static_cast<std::size_t>(r)],
+    const double expected = block.lse[static_cast<std::size_t>(r)] + block.row_bias(model, r),
                  tau = std::sqrt(lse_floor(expected, block.count(r)));
     if (std::isfinite(expected) && output_.has_lse)
       result.lse = {std::abs(lse - expected) / tau, 0, -1, lse, expected};

@@ -40,7 +40,6 @@ void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std:
 void SharedRoundings::add_skipped(const BlockSums& sums, Buffer<double>& variance) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
-  variance.assign(sums.elements(), 0);
   std::vector<double> lost(static_cast<std::size_t>(head.dim_vo));
   for (std::int64_t r = 0; r < block.rows; ++r) {
     std::ranges::fill(lost, 0);
@@ -59,11 +58,16 @@ void SharedRoundings::find(const BlockSums& sums, Buffer<double>& of_s, Buffer<d
   const std::int64_t ld = block.head->ld;
   for (auto* per_column : {&coherent_, &independent_, &of_steps_})
     per_column->assign(static_cast<std::size_t>(ld), 0);
-  if (sums.model.skipped_below > 0) add_skipped(sums, of_exp2);
+  // The buffers hold another block's variances.
+  const Model& model = sums.model;
+  if (is_made(SharedRounding::s, model, block.cap()) ||
+      is_made(SharedRounding::tanh, model, block.cap()))
+    of_s.assign(sums.elements(), 0);
+  if (model.exp2_error > 0 || model.skipped_below > 0) of_exp2.assign(sums.elements(), 0);
+  if (model.skipped_below > 0) add_skipped(sums, of_exp2);
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
     Buffer<double>& variance = rounding == SharedRounding::exp2 ? of_exp2 : of_s;
-    if (variance.size() != sums.elements()) variance.assign(sums.elements(), 0);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       weigh(rounding, sums, r, block.p_of(r), block.sink(r));
       weights32_.assign(weights_.begin(), weights_.end());

@@ -166,12 +166,6 @@ const std::vector<Feature> features{
     {"split_partials",
      fma_and([](RoundingSpec& s, const Problem& p) { s.split_partial_dtype = p.dtype; })},
     {"s_rounded", fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
-    {"s_rounded_before_bias", fma_and([](RoundingSpec& s, const Problem& p) {
-       s.s_rounded = p.dtype, s.s_rounded_before_bias = true;
-     })},
-    {"s_rounded_before_softcap", fma_and([](RoundingSpec& s, const Problem& p) {
-       s.s_rounded = p.dtype, s.s_rounded_before_softcap = true;
-     })},
     {"q_prescaled", fma_and([](RoundingSpec& s, const Problem& p) { s.q_prescaled = p.dtype; })},
     {"exp2", fma_and([](RoundingSpec& s, const Problem&) { s.exp2_rel_error = 9e-5; })},
     {"p_normalized", fma_and([](RoundingSpec& s, const Problem&) { s.p_normalized = true; })},
@@ -461,6 +455,14 @@ const std::vector<ProblemFeature> problem_features{
     {"alibi_random", [](Problem& p) { p.alibi = Alibi::random; }},
     {"alibi_s_rounded", [](Problem& p) { p.alibi = Alibi::standard; }, "s_rounded",
      fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
+    {"alibi_s_rounded_before_bias", [](Problem& p) { p.alibi = Alibi::standard; }, "s_rounded",
+     fma_and([](RoundingSpec& s, const Problem& p) {
+       s.s_rounded = p.dtype, s.s_rounded_before_bias = true;
+     })},
+    {"softcap_s_rounded_before_softcap", [](Problem& p) { p.softcap = 5; }, "s_rounded",
+     fma_and([](RoundingSpec& s, const Problem& p) {
+       s.s_rounded = p.dtype, s.s_rounded_before_softcap = true;
+     })},
     {"sinks", [](Problem& p) { p.sinks = Sinks::normal; }},
     {"sinks_large", [](Problem& p) { p.sinks = Sinks::large; }},
     {"lse_without_sink", [](Problem& p) { p.sinks = Sinks::large; }, "denominator",
