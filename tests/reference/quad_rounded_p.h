@@ -36,8 +36,8 @@ class QuadRoundedP : public QuadSoftmax {
   }
   // If the largest P is 1, a P above 1 - u_P lies between t and 1.
   double largest_kappa(std::size_t k) const {
-    const bool is_near =
-        spec_.p_max == MaximumOfP::one && spec_.p_dtype != DType::f32 && t_of_keys(k) > 1 - c_.u_P;
+    const bool is_near = c_.largest == 1 && spec_.p_max == MaximumOfP::one &&
+                         spec_.p_dtype != DType::f32 && t_of_keys(k) > 1 - c_.u_P;
     return is_near ? std::max(0.003, sq((1 - t_of_keys(k)) / c_.u_P)) : 1e9;
   }
   static double truncated(double x, DType dtype) {
