@@ -11,6 +11,7 @@
 
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
+#include "harness/judge/shared_rows.h"
 #include "harness/judge/suite_drift.h"
 #include "harness/judge/suite_names.h"
 #include "harness/outcome/outcome.h"
@@ -27,6 +28,7 @@ struct Scores {
   // the same inputs, so an equal output is not new evidence.
   std::set<std::tuple<std::string, double, double>> counted;
   std::vector<double> shrink, temperature;
+  SharedRows rows;
   double limit = 0;
 };
 
@@ -36,7 +38,7 @@ bool is_scored(const Outcome& outcome) {
 }
 
 SuiteScore summed(const Key& key, std::string statistic, const std::vector<double>& scores,
-                  double limit, bool complete) {
+                  double variance, double limit, bool complete) {
   SuiteScore score{std::get<0>(key),
                    std::get<1>(key),
                    std::get<2>(key),
@@ -47,7 +49,7 @@ SuiteScore summed(const Key& key, std::string statistic, const std::vector<doubl
                    ""};
   double sum = 0;
   for (const double z : scores) sum += std::clamp(z, -score_clip, score_clip);  // NaN stays NaN
-  if (!scores.empty()) score.value = std::abs(sum) / std::sqrt(static_cast<double>(scores.size()));
+  if (!scores.empty()) score.value = std::abs(sum) / std::sqrt(variance);
   if (!complete) {
     score.status = partial_suite;
   } else if (scores.size() < min_scored_cases) {
@@ -74,12 +76,15 @@ void add_sums(const std::vector<const Outcome*>& outcomes, const Contracts& cont
     const bool may_repeat = !outcome->output_digest.empty() && std::isfinite(shrink + temperature);
     if (may_repeat && !scores.counted.emplace(outcome->output_digest, shrink, temperature).second)
       continue;
+    scores.rows.add(outcome->c.problem);
     scores.shrink.push_back(shrink);
     scores.temperature.push_back(temperature);
   }
   for (const auto& [key, scores] : groups) {
-    result.push_back(summed(key, "shrink", scores.shrink, scores.limit, complete));
-    result.push_back(summed(key, "temperature", scores.temperature, scores.limit, complete));
+    const double variance = scores.rows.variance();
+    result.push_back(summed(key, "shrink", scores.shrink, variance, scores.limit, complete));
+    result.push_back(
+        summed(key, "temperature", scores.temperature, variance, scores.limit, complete));
   }
 }
 

@@ -79,6 +79,21 @@ TEST(SuiteSums, CountEachOutputOnce) {
   EXPECT_EQ(shrink_of(outcomes).cases, 5);
 }
 
+// A sweep over lengths repeats the errors of its rows, which must not add up to a finding.
+TEST(SuiteSums, CountSharedRowsOnce) {
+  auto outcomes = scored(50, 1);
+  EXPECT_EQ(shrink_of(outcomes).status, "fail");
+  std::int64_t length = 0;
+  for (Outcome& outcome : outcomes) {
+    outcome.c.problem.seed = 1;
+    outcome.c.problem.seq_q = ++length;
+    outcome.c.problem.seq_kv = 100;
+  }
+  EXPECT_EQ(shrink_of(outcomes).cases, 50);
+  EXPECT_LT(shrink_of(outcomes).value, 1.2);
+  EXPECT_EQ(shrink_of(outcomes).status, "pass");
+}
+
 TEST(SuiteSums, KeepSign) {
   auto outcomes = scored(4, 5);
   outcomes[0].errors.shrink_z = outcomes[1].errors.shrink_z = -5;

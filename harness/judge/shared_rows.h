@@ -1,0 +1,41 @@
+// Variance of a sum of suite scores whose cases share rows. Cases of one seed have the same Q, K
+// and V at the same positions, so a sweep over lengths or masks repeats the rounding errors of its
+// rows. docs/judging-comparisons.md, "Over a suite".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "harness/problem/geometry.h"
+
+namespace plumbline {
+
+class SharedRows {
+ public:
+  // Adds a case whose score has variance 1. Its rows that see keys count alike.
+  void add(const Problem& problem);
+  // Returns the variance of the sum of the scores added: their number if no row is shared, its
+  // square if all cases have the same rows. Two occurrences of a row that see n and m keys, k of
+  // them in common, have the correlation k / sqrt(n m).
+  double variance() const;
+
+ private:
+  struct Row {
+    std::string values;  // id of the problem without the fields that leave Q, K and V alone
+    std::int64_t sample, head_q, head_kv, position;
+    bool operator<(const Row& other) const {
+      return std::tie(values, sample, head_q, head_kv, position) <
+             std::tie(other.values, other.sample, other.head_q, other.head_kv, other.position);
+    }
+  };
+  using Keys = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // first, last + 1, visible
+  struct Weight {
+    double sum = 0, squares = 0;  // over the cases, of 1 / sqrt(rows of the case)
+  };
+  std::map<Row, std::map<Keys, Weight>> weights_;
+  double cases_ = 0;
+};
+
+}  // namespace plumbline

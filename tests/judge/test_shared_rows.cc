@@ -1,0 +1,66 @@
+// Variance of suite sums whose cases share rows.
+#include "harness/judge/shared_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <initializer_list>
+
+namespace plumbline {
+namespace {
+
+double variance_of(std::initializer_list<const char*> problems) {
+  SharedRows rows;
+  for (const char* id : problems) rows.add(parse_problem_id(id).value());
+  return rows.variance();
+}
+
+TEST(SharedRows, OtherSeedsShareNone) {
+  EXPECT_EQ(variance_of({}), 0);
+  EXPECT_EQ(variance_of({"bf16/b1-h2-s5x40-d64", "bf16/b1-h2-s5x40-d64/seed=2",
+                         "bf16/b1-h2-s5x40-d64/seed=3"}),
+            3);
+  EXPECT_EQ(variance_of({"bf16/b1-h2-s5x40-d64", "bf16/b1-h2-s5x40-d128"}), 2);
+  EXPECT_EQ(variance_of({"bf16/b1-h2-s5x40-d64", "bf16/b1-h2-s5x40-d64/law=peaky"}), 2);
+}
+
+TEST(SharedRows, LayoutSharesAll) {
+  EXPECT_NEAR(variance_of({"bf16/b2-h2-s5x40-d64", "bf16/b2-h2-s5x40-d64/layout=paged_nhd",
+                           "bf16/b2-h2-s5x40-d64/layout=ragged"}),
+              9, 1e-9);
+}
+
+// The last 5 queries of 10 are those of a problem with 5.
+TEST(SharedRows, LastQueriesAreShared) {
+  EXPECT_NEAR(variance_of({"bf16/b1-h2-s5x40-d64", "bf16/b1-h2-s10x40-d64"}),
+              2 + 2 * 10 / std::sqrt(10 * 20), 1e-9);
+}
+
+// The last query of 10 keys differs from all queries of 40 keys; query 9 of 40 causal ones is it.
+TEST(SharedRows, PositionsMustAgree) {
+  EXPECT_EQ(variance_of({"bf16/b1-h1-s1x10-d64", "bf16/b1-h1-s1x40-d64"}), 2);
+  EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x10-d64",
+                           "bf16/b1-h1-s40-d64/mask=causal_bottom_right"}),
+              2 + 2 / std::sqrt(40), 1e-9);
+}
+
+TEST(SharedRows, CommonKeysCountAlone) {
+  EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x40-d64", "bf16/b1-h1-s1x40-d64/window=9,0"}),
+              2 + 2 * 10 / std::sqrt(10 * 40), 1e-9);
+}
+
+// Query heads 0 and 1 of 4 to 2 read key head 0; of 2 to 2 they read heads 0 and 1.
+TEST(SharedRows, KeyHeadsMustAgree) {
+  EXPECT_NEAR(variance_of({"bf16/b1-h2-s1x40-d64", "bf16/b1-h4x2-s1x40-d64"}),
+              2 + 2 / std::sqrt(2 * 4), 1e-9);
+}
+
+TEST(SharedRows, CasesWithoutRowsOrFileCount) {
+  EXPECT_EQ(variance_of({"bf16/b1-h1-s0x40-d64", "bf16/b1-h1-s0x40-d64"}), 2);
+  EXPECT_EQ(variance_of({"bf16/b1-h1-s4x40-d64/inputs=absent@0123456789abcdef",
+                         "bf16/b1-h1-s4x40-d64/inputs=absent@0123456789abcdef"}),
+            2);
+}
+
+}  // namespace
+}  // namespace plumbline
