@@ -34,6 +34,10 @@ class BoundedScales {
   double largest_logit_error(std::int64_t row) const {
     return double{sums_.logits.sums.data()[row].largest};
   }
+  // Returns the variance of a visible key's logit from the spec's product_rel_error.
+  double product_variance(std::int64_t row, std::int64_t key) const {
+    return sums_.logits.product_variance(row, key);
+  }
   // Returns T_j of a flat row, otherwise nullopt.
   std::optional<double> shared_error(std::int64_t row, std::int64_t column) const {
     if (!sums_.rounding.data()[row].is_flat) return std::nullopt;

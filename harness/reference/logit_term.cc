@@ -107,11 +107,8 @@ void add_query_ties(const RowBlock& block, std::int64_t row, Buffer<double>& res
 void add_product_errors(const BlockSums& sums, std::int64_t row, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
-  const float* n2 = sums.logits.products_of(row);
-  const double squared = square(sums.model.product_error) / 3;
   block.for_seen(row, [&](std::int64_t k) {
-    const double weight =
-        squared * block.p_of(row)[k] * square(block.scale * block.slope_of(row, k)) * n2[k];
+    const double weight = block.p_of(row)[k] * sums.logits.product_variance(row, k);
     const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
     for (std::int64_t j = 0; j < head.dim_vo; ++j)
       result.data()[row * head.ld + j] += weight * square(v[j] / head.v_unit - block.o_of(row, j));

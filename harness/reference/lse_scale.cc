@@ -64,12 +64,11 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
     block.for_seen(row, [&](std::int64_t k) { shift += p[k] * block.shift_by(tie, row, k); });
     variance += square(shift) / shared_slack;
   }
-  block.for_seen(row, [&](std::int64_t k) {
-    if (model.product_error > 0) {
-      variance += square(model.product_error * block.scale * block.slope_of(row, k)) / 3 * p[k] *
-                  sums.logits.products_of(row)[k];
-    }
-  });
+  if (model.product_error > 0) {
+    block.for_seen(row, [&](std::int64_t k) {
+      variance += p[k] * sums.logits.product_variance(row, k);
+    });
+  }
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];
@@ -79,7 +78,9 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
                     rounding.error_sum / keys) +
                 square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
-  return with_stored_lse(model, block.lse.data()[row], variance);
+  const double row_bias = block.row_bias(model, row);
+  return with_stored_lse(model, block.lse.data()[row] + row_bias,
+                         variance + square(4 * u32 * row_bias));
 }
 
 }  // namespace plumbline

@@ -60,8 +60,12 @@ RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
     if (model.u_s > 0 && s[key] == largest)
       rounded = std::max(rounded, block.rounded_size(model, row, key));
   });
+  double of_products = 0;
+  block.for_seen(row, [&](std::int64_t key) {
+    of_products = std::max(of_products, worker.scales.product_variance(row, key));
+  });
   const double size = std::abs(largest);
-  return {largest, of_ties + square(worker.scales.largest_logit_error(row)) +
+  return {largest, of_ties + of_products + square(worker.scales.largest_logit_error(row)) +
                        model.s_roundings * square(model.u_s * rounded + model.eta_s) +
                        square(model.tanh_error * std::max(size, block.cap())) +
                        square(u32 * (4 * size + 1))};

@@ -228,6 +228,7 @@ SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row,
       cap(block.cap()),
       v_unit(block.head->v_unit),
       scaled_outside(block.head->scaled_outside) {
+  row_bias = block.row_bias(of, row);
   const HeadData& head = *block.head;
   const double* q = block.q.data() + row * head.dim_qk;
   v.resize(static_cast<std::size_t>(head.dim_vo));
@@ -338,6 +339,7 @@ double exact_bound(const SingleRow& row, std::size_t column) {
 // sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
 // + S rounded: max(like TS, (ln sum exp(round(s_k)) - lse)^2) + softcap, exp2: like TS, TE
 // + denominator from rounded P: sum over cells of (sum w_k)^2
+// + LSE without the row's bias: (4 u32 bias)^2
 double exact_lse_variance(const SingleRow& row) {
   const Model& model = row.model;
   // If the spec's LSE excludes the sink, uses the p_k of the keys alone.
@@ -377,7 +379,8 @@ double exact_lse_variance(const SingleRow& row) {
                                 row.rounding.error_sum * row.l / total) +
                 square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
-  return with_stored_lse(model, row.lse, variance);
+  return with_stored_lse(model, row.lse + row.row_bias,
+                         variance + square(4 * u32 * row.row_bias));
 }
 
 }  // namespace plumbline

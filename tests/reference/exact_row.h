@@ -33,7 +33,7 @@ struct SingleRow {
   Numbers o;                        // [D]
   Groups p_cells;
   std::optional<Sink> sink;
-  double m = 0, l = 0, lse = 0;
+  double m = 0, l = 0, lse = 0, row_bias = 0;
   double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
   bool scaled_outside = false;           // a kernel multiplies its sums by V's scale
 };

@@ -232,8 +232,10 @@ class Row : QuadRoundedP {
       variance += std::max(of_cells, sq(sum(shared_) * (lt_ / l)) / c_.slack) +
                   sq(c_.truncated * c_.u_P * (lt_of_keys_ / l));
     }
+    variance += sq(4 * c_.u32 * row_bias_);
     if (!QuadConstants::rounds(spec_.lse_dtype)) return variance;
-    const double unit = spec_.lse_base == 2 ? M_LN2 : 1, stored = static_cast<double>(lse_) / unit;
+    const double unit = spec_.lse_base == 2 ? M_LN2 : 1,
+                 stored = (static_cast<double>(lse_) + row_bias_) / unit;
     const double error = (round_to(stored, spec_.lse_dtype) - stored) * unit;
     return std::max(variance + sq(ulp(stored, spec_.lse_dtype) * unit) / 12, sq(error) / c_.slack);
   }
@@ -250,6 +252,10 @@ class Row : QuadRoundedP {
       variance +=
           s_roundings() * sq(c_.u_S * rounded_size(at) + QuadConstants::eta(spec_.s_rounded));
     variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
+    double of_products = 0;
+    for (std::size_t k = 0; k < keys_; ++k)
+      of_products = std::max(of_products, sq(a_ * slope_[k]) * n2_[k]);
+    variance += sq(spec_.product_rel_error) / 3 * of_products;
     return variance + sq(c_.u32 * (4 * m + 1));
   }
 
