@@ -49,6 +49,12 @@ std::string difference_text(std::string_view tensor, std::string_view place, con
                      decode_at(dtype, a, 0), decode_at(dtype, b, 0));
 }
 
+// Returns the scale of an fp8 output, "none" for other outputs.
+std::string out_scale(const Dump& dump) {
+  const std::vector<float>& scale = dump.geometry->side.out_scale;
+  return scale.empty() ? "none" : fmt::format("{:.9g}", scale.front());
+}
+
 Result<void> same_shapes(const Dump& a, const Dump& b) {
   const Problem &x = a.problem(), &y = b.problem();
   struct Field {
@@ -66,6 +72,7 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
         Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)},
         Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
         Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
+        Field{"scale of out", out_scale(a), out_scale(b)},
         Field{"softcap", fmt::format("{:.9g}", x.softcap), fmt::format("{:.9g}", y.softcap)},
         Field{"scale", fmt::format("{:.9g}", x.softmax_scale()),
               fmt::format("{:.9g}", y.softmax_scale())}}) {

@@ -128,9 +128,10 @@ class DumpMaker : public DumpParts {
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
     const DType out = *float_dtype(out_->dtype);
-    if (is_fp8(out)) {
-      return add(fmt::format("tensor out is {}", out_->dtype),
-                 "an output is judged in F16, BF16 or F32: save it as the kernel wrote it");
+    if (is_fp8(out) && problem_.dtype == DType::f32) {
+      return add(fmt::format("tensor out is {}, q is {}", out_->dtype, q_->dtype),
+                 "an fp8 output is judged with q in F16, BF16 or fp8: save q as the kernel saw it, "
+                 "or state its dtype");
     }
     problem_.out_dtype = size_in_bytes(out) > 4 ? DType::f32 : out;
     const bool saved_wide = stated_.dtype && out_->dtype == q_->dtype && !problem_.has_fp8_q() &&
@@ -265,7 +266,8 @@ class DumpMaker : public DumpParts {
   bool check_problem() {
     Problem known = problem_;
     // validate() accepts only outputs in the dtype of Q or fp32, but a user's kernel may differ.
-    if (!known.has_fp8_q() && known.out() != known.dtype) known.out_dtype = DType::f32;
+    if (!known.has_fp8_q() && !is_fp8(known.out()) && known.out() != known.dtype)
+      known.out_dtype = DType::f32;
     for (const std::string& wrong : validate(known))
       add(wrong, "docs/dump-format.md says what can be judged");
     if (fine() && problem_.batch * problem_.heads_q >

@@ -31,12 +31,13 @@ class ScaleReader {
 
   std::optional<SideInputs> read() {
     bool fine = true;
-    for (const Scale& scale : scales_) fine = find(scale) && fine;
+    for (std::size_t i = 0; i < scales_.size(); ++i) fine = find(scales_[i], extents_[i]) && fine;
     if (!fine || !find_blocks()) return std::nullopt;
     SideInputs side;
     for (std::size_t i = 0; i < scales_.size(); ++i) {
       if (scales_[i].is_fp8 && !fill(scales_[i], extents_[i], side)) return std::nullopt;
     }
+    if (!read_out_scale(side)) return std::nullopt;
     return side;
   }
 
@@ -47,7 +48,7 @@ class ScaleReader {
   }
 
   // Returns true if the tensor is present with a shape that fits, or absent because it must be.
-  bool find(const Scale& scale) {
+  bool find(const Scale& scale, ScaleExtents& extents) {
     const TensorData* const tensor = tensors_.find(scale.name);
     if (!scale.is_fp8) {
       return tensor == nullptr ||
@@ -60,11 +61,31 @@ class ScaleReader {
     }
     if (tensor->dtype != "F32")
       return refuse(scale, fmt::format(" has dtype {}", tensor->dtype), "write it as F32");
-    return find_extents(scale, *tensor);
+    return find_extents(scale, *tensor, extents);
   }
 
-  bool find_extents(const Scale& scale, const TensorData& tensor) {
-    ScaleExtents& extents = extents_[static_cast<std::size_t>(&scale - scales_.data())];
+  bool read_out_scale(SideInputs& side) {
+    const Scale scale{"out_scale", "out", is_fp8(problem_.out()), 1, 1, &SideInputs::out_scale};
+    ScaleExtents extents;
+    if (!find(scale, extents)) return false;
+    if (!scale.is_fp8) return true;
+    const TensorData& tensor = *tensors_.find(scale.name);
+    if (element_count(tensor) != 1) {
+      return refuse(scale, fmt::format(" has shape {}", shape_text(tensor.shape)),
+                    "write one element: the output has one scale");
+    }
+    side.out_scale = {static_cast<float>(decode_at(DType::f32, tensor.data, 0))};
+    return is_scale(scale, 0, side.out_scale.front());
+  }
+
+  // Returns true if element `at` of the tensor is finite and positive.
+  bool is_scale(const Scale& scale, std::int64_t at, float value) {
+    return (value > 0 && std::isfinite(value)) ||
+           refuse(scale, fmt::format(": element {} is {}", at, value),
+                  "write scales that are finite and above 0");
+  }
+
+  bool find_extents(const Scale& scale, const TensorData& tensor, ScaleExtents& extents) {
     const Shape& shape = tensor.shape;
     if (element_count(tensor) == 1) return true;
     if (shape.size() == 1) extents.heads = shape[0];
@@ -128,10 +149,7 @@ class ScaleReader {
               repeated(block, extents.blocks);
           values.push_back(
               static_cast<float>(decode_at(DType::f32, tensor.data, static_cast<std::size_t>(at))));
-          if (!(values.back() > 0) || !std::isfinite(values.back())) {
-            return refuse(scale, fmt::format(": element {} is {}", at, values.back()),
-                          "write scales that are finite and above 0");
-          }
+          if (!is_scale(scale, at, values.back())) return false;
         }
       }
     }

@@ -31,6 +31,7 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
         {"q_scale", {"q_descale"}},
         {"k_scale", {"k_descale"}},
         {"v_scale", {"v_descale"}},
+        {"out_scale", {"o_scale", "output_scale"}},
         {"alibi_slopes", {}},
         {"sinks", {"s_aux"}},
         {"attn_bias", {"bias"}},

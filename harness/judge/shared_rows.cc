@@ -1,3 +1,4 @@
+// Finds the rows that cases share, and how strongly their errors are correlated.
 #include "harness/judge/shared_rows.h"
 
 #include <algorithm>

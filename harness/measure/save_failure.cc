@@ -145,6 +145,8 @@ void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
   add("q_scale", geometry.side.q_scale, problem.heads_q);
   add("k_scale", geometry.side.k_scale, problem.heads_kv);
   add("v_scale", geometry.side.v_scale, problem.heads_kv);
+  if (!geometry.side.out_scale.empty())
+    tensors.push_back({"out_scale", DType::f32, {1}, geometry.side.out_scale.data()});
 }
 
 std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const InputView& inputs,

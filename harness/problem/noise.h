@@ -25,6 +25,7 @@ enum class Stream : std::uint32_t {
   sinks = 12,
   common = 13,
   q_scale = 14,
+  out_scale = 15,
 };
 
 // Row (stream, sample, head, position). Element d takes word d % 4 of the block with counter

@@ -182,13 +182,22 @@ void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
   const DType out = problem.out();
   // Partial outputs in fp32 may be merged into 16 bits.
   const bool narrows = problem.is_merge() && size_in_bytes(out) == 2;
-  if (fp8 && size_in_bytes(out) < 2) {
-    wrong.push_back(
-        fmt::format("out_dtype {} with dtype {}: the output of fp8 Q is in fp16, bf16 or fp32",
-                    name(out), name(dtype)));
+  if (is_fp8(out)) {
+    if (problem.is_merge() || dtype == DType::f32) {
+      wrong.push_back(
+          fmt::format("out_dtype {} with dtype {}{}: an fp8 output needs attention with Q in fp16, "
+                      "bf16 or fp8",
+                      name(out), name(dtype), problem.is_merge() ? " in a merge" : ""));
+    }
+    if (std::abs(problem.v_scale) > 1) {
+      wrong.push_back(
+          fmt::format("out_dtype {} with v_scale {}: outputs of v_scale above 1 may "
+                      "exceed the range that the output's scale leaves",
+                      name(out), problem.v_scale));
+    }
   } else if (!fp8 && out != dtype && out != DType::f32 && !narrows) {
     wrong.push_back(
-        fmt::format("out_dtype {} with dtype {}: the output is in the dtype of Q or in fp32",
+        fmt::format("out_dtype {} with dtype {}: the output is in the dtype of Q, in fp32 or fp8",
                     name(out), name(dtype)));
   }
 }

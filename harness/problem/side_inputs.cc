@@ -74,6 +74,10 @@ SideInputs side_inputs(const Problem& problem) {
     side.k_scale = draw_scales(problem, Stream::k_scale, problem.heads_kv, problem.seq_kv);
     side.v_scale = draw_scales(problem, Stream::v_scale, problem.heads_kv, problem.seq_kv);
   }
+  // The largest output of the laws is 28, which becomes at most 448.
+  if (is_fp8(problem.out()))
+    side.out_scale = {0.125F *
+                      (1.25F + 0.75F * draw(Noise::uniform, problem, Stream::out_scale, 0, 0))};
   if (problem.alibi == Alibi::standard) side.alibi_slopes = standard_slopes(problem.heads_q);
   for (std::int64_t head = 0; head < problem.heads_q; ++head) {
     if (problem.alibi == Alibi::random)

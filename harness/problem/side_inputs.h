@@ -15,6 +15,9 @@ struct SideInputs {
   // For fp8: a number is scale * stored. [batch, heads_q, blocks of seq_q] for Q, [batch, heads_kv,
   // blocks of seq_kv] for K and V, with one block if all tokens share a scale.
   std::vector<float> q_scale, k_scale, v_scale;
+  // For an fp8 output, [1]: a kernel stores O / out_scale. Drawn so that the laws' outputs stay in
+  // the range of e4m3.
+  std::vector<float> out_scale;
   std::vector<float> alibi_slopes;  // [heads_q]; a dump may have [batch, heads_q]
   std::vector<float> sinks;         // [heads_q] logits in natural units
   bool operator==(const SideInputs&) const = default;

@@ -188,8 +188,7 @@ typedef struct plumbline_tensor {
 // Index arrays are contiguous int32 arrays in host memory, even for a device kernel:
 //   cu_seqlens_q, cu_seqlens_kv  [batch + 1]
 //   seqlens_q, seqlens_kv        [batch]
-//   page_table                   only if paged: [batch, pages of the longest sample], -1 in unused
-//                                entries
+//   page_table                   only if paged: [batch, pages of the longest sample], or -1
 //
 // device_cu_seqlens_q to device_page_table are copies of these arrays in the memory space of Q,
 // complete before `prepare`. A write to them is reported, as for an input. If Q is in host memory
@@ -203,6 +202,7 @@ typedef struct plumbline_tensor {
 //   q_scale              float32 [batch, heads_q], if Q is fp8. Query heads of one key head have
 //                        equal scales. If scale_tokens is not 0: [batch, heads_q, ceil(seq_q /
 //                        scale_tokens)]; query row i of a sample uses block i / scale_tokens.
+//   out_scale            float32 [1] for fp8 outputs: stored = O / out_scale, saturated
 //   alibi_slopes, sinks  float32 [heads_q], in natural units
 //   mask                 int32 [batch, seq_q, (seq_kv + 31) / 32]: bit j % 32 of word j / 32 is set
 //                        if row i sees key j. i and j count the valid rows and keys of a sample.
@@ -218,16 +218,14 @@ typedef struct plumbline_tensor {
 //   lse  log_b sum_i b^LSE_i
 // An input LSE is finite, or -infinity if the part has no keys. The O of such a part may contain
 // anything, even NaN, and contributes nothing. If no part has keys, out is 0 and lse -infinity.
-// FlashAttention's combine does this; the merges of vLLM, SGLang and FlashInfer multiply such an O
-// by 0 and return NaN if no part has keys.
+// FlashAttention's combine does this; vLLM, SGLang and FlashInfer return NaN if no part has keys.
 //
 // K and V may be views into one buffer, and V a part of K: read strides.
 // lse is float32: the logarithm of the sum of exp(logit) over the keys that a row sees, natural
 // unless the kernel's description says base 2, in the same rows as out.
 //   a row that sees no key  out is 0 and lse -infinity. If the LSE includes a sink, lse is the
 //                           sink, up to rounding (in base 2 the sink times log2(e)).
-//   a padded query row      out follows the padding policy. lse may contain anything, but its bytes
-//                           are compared from run to run.
+//   a padded query row      out follows the padding policy. lse may contain anything that repeats.
 //
 // outputs, [output_count], names every output of the call: out, lse, and kernel_outputs of the
 // provider. The latter are float32 in the shape of lse, -infinity in rows that see no key.
@@ -265,6 +263,7 @@ typedef struct plumbline_tensors {
   uint32_t output_count;
   uint32_t reserved;
   const plumbline_output* outputs;
+  plumbline_tensor out_scale;  // only for providers with PLUMBLINE_FEATURE_FP8_OUTPUT
 } plumbline_tensors;
 
 typedef struct plumbline_device {
@@ -451,6 +450,7 @@ typedef enum plumbline_feature {
   // the devices of PLUMBLINE_EMULATED, with tensors in host memory: "emulated:sm_90" is then a
   // valid device even if no other provider has it
   PLUMBLINE_FEATURE_EMULATED = 2,
+  PLUMBLINE_FEATURE_FP8_OUTPUT = 4,  // fp8 outputs with tensors.out_scale
 } plumbline_feature;
 
 // A `reason` buffer receives a NUL-terminated sentence unless the status is PLUMBLINE_OK.

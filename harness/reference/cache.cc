@@ -58,8 +58,8 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(inputs.k, geometry.k.bytes());
   hasher.add(inputs.v, geometry.v.bytes());
   const SideInputs& side = geometry.side;
-  for (const auto* of :
-       {&side.q_scale, &side.k_scale, &side.v_scale, &side.alibi_slopes, &side.sinks})
+  for (const auto* of : {&side.q_scale, &side.k_scale, &side.v_scale, &side.out_scale,
+                         &side.alibi_slopes, &side.sinks})
     hasher.add(of->data(), of->size() * sizeof(float));
   hasher.add(spec_text(spec));
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));

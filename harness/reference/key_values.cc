@@ -53,6 +53,9 @@ void KeyValues::value(std::int64_t sample, std::int64_t key, std::int64_t head_k
                       std::span<double> to) const {
   load(v_, geometry_.v.dtype, geometry_.v_offset(sample, key, head_kv), geometry_.side.v_scale,
        kv_scale_at(geometry_.problem(), sample, key, head_kv), to);
+  for (const float out_scale : geometry_.side.out_scale) {
+    for (double& value : to) value /= double{out_scale};
+  }
 }
 
 void KeyValues::load(const void* tensor, DType dtype, std::int64_t offset,

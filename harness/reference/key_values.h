@@ -20,11 +20,15 @@ class KeyValues {
 
   // Each writes one vector of head_dim_qk or head_dim_vo elements.
   void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
+  // For an fp8 output, a value is divided by the output's scale, so that O has the units of the
+  // stored output.
   void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
              std::span<double> to) const;
-  // Returns true if a kernel multiplies its sums by V's scale, which rounds once more. If tokens
-  // have their own scales, a kernel may multiply its P instead.
-  bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
+  // Returns true if a kernel multiplies its sums by the scale of V or of the output, which rounds
+  // once more.
+  bool scales_outside() const { return scales_v_outside() || !geometry_.side.out_scale.empty(); }
+  // Returns true if a kernel applies V's scale to its sums or, if tokens have their own, to its P.
+  bool scales_v_outside() const { return has_scales_ && dequantized_ == DType::none; }
 
  private:
   void load(const void* tensor, DType dtype, std::int64_t offset, const std::vector<float>& scales,

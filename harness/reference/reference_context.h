@@ -56,7 +56,7 @@ struct ReferenceContext {
         key_values(of, view.k, view.v, InputRounding(spec)) {
     model.merges = of.problem().is_merge();
     // A kernel may multiply P by V's scales before rounding P, which then has any significands.
-    if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {
+    if (of.problem().scale_tokens() > 0 && key_values.scales_v_outside()) {
       model.p_max = MaximumOfP::free;
       model.p_normalized = false;
     }

@@ -69,7 +69,7 @@ Run::Run(const plumbline_device& device, const MachineOptions& options,
         &Tensors::mask, &Tensors::alibi_slopes, &Tensors::sinks, &Tensors::q_scale,
         &Tensors::k_scale, &Tensors::v_scale, &Tensors::device_cu_seqlens_q,
         &Tensors::device_cu_seqlens_kv, &Tensors::device_seqlens_q, &Tensors::device_seqlens_kv,
-        &Tensors::device_page_table}) {
+        &Tensors::device_page_table, &Tensors::out_scale}) {
     if (!provider::has_field(tensors, field)) continue;
     const plumbline_tensor& tensor = tensors.*field;
     if (tensor.rank == 0 || tensor.bytes == 0) continue;

@@ -56,11 +56,14 @@ std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem
            (is_fp8(problem.dtype_kv) ? feature_kernels : "");
   }
   const bool narrows = kernel.question == PLUMBLINE_MERGE && is_16_bit(problem.dtype_out);
+  const bool writes_fp8 = kernel.all_features && problem.dtype_q != PLUMBLINE_F32;
   const bool written =
-      fp8 ? is_stored(problem.dtype_out)
-          : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32 || narrows;
+      is_fp8(problem.dtype_out) ? writes_fp8
+      : fp8                     ? is_stored(problem.dtype_out)
+            : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32 || narrows;
   if (!written) {
-    return "the cpu kernels write fp32 or the dtype of Q; with fp8 Q, fp32, fp16 or bf16 (Q is " +
+    return "the cpu kernels write fp32 or the dtype of Q; with fp8 Q, fp32, fp16 or bf16; some "
+           "write fp8 for Q in 16 bits or fp8 (Q is " +
            got + ", the output " + provider::dtype_name(problem.dtype_out) + ")";
   }
   if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32)

@@ -1,11 +1,12 @@
 // Number formats of the CPU kernels: conversion from and to fp32, and rounding to a format. Rows in
-// memory are fp32, fp16, bf16, or fp8, which is only read. All conversions round to nearest, ties
-// to even.
+// memory are fp32, fp16, bf16 or fp8. All conversions round to nearest, ties to even.
 #pragma once
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -107,9 +108,27 @@ inline float decode_one(std::uint32_t dtype, const std::byte* from) {
                                 : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
+// Saturates at the largest number of the format. NaN becomes 0x7f, a NaN in both formats.
+inline std::byte encode_fp8(std::uint32_t dtype, float value) {
+  const bool e4m3 = dtype == PLUMBLINE_E4M3;
+  const float largest = e4m3 ? 448.0F : 57344.0F;
+  if (value != value) return std::byte{0x7f};
+  const float saturated = std::clamp(value, -largest, largest);
+  const float rounded = _mm256_cvtss_f32(round_to_grid(_mm256_set1_ps(saturated), grid_of(dtype)));
+  const int significand = e4m3 ? 3 : 2;  // stored bits
+  const auto bits = std::bit_cast<std::uint32_t>(
+      std::abs(rounded) * (e4m3 ? 0x1p-120F : 0x1p-112F));  // moves the bias to that of the format
+  const std::uint32_t sign = (std::bit_cast<std::uint32_t>(value) >> 31U) != 0 ? 0x80U : 0U;
+  return static_cast<std::byte>(sign | (bits >> static_cast<unsigned>(23 - significand)));
+}
+
 inline void encode_one(std::uint32_t dtype, float value, std::byte* to) {
   if (dtype == PLUMBLINE_F32) {
     std::memcpy(to, &value, sizeof value);
+    return;
+  }
+  if (is_fp8(dtype)) {
+    *to = encode_fp8(dtype, value);
     return;
   }
   std::uint16_t bits = 0;

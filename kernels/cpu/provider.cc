@@ -19,7 +19,9 @@ struct Cpu : provider::Library {
 
   static const char* name() { return "cpu"; }
   static const char* version() { return PLUMBLINE_CPU_VERSION; }
-  static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
+  static std::uint64_t features() {
+    return PLUMBLINE_FEATURE_FP8_SCALES | PLUMBLINE_FEATURE_FP8_OUTPUT;
+  }
   static std::span<const Kernel> kernels() { return cpu::kernels(); }
   static plumbline_question question(const Kernel& kernel) { return kernel.question; }
   static const char* outputs(const Kernel& kernel) {

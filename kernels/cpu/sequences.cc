@@ -117,6 +117,8 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   attention.q_scale = map_scales(tensors.q_scale, problem.scale_tokens);
   attention.k_scale = map_scales(tensors.k_scale, problem.scale_tokens);
   attention.v_scale = map_scales(tensors.v_scale, problem.scale_tokens);
+  if (provider::has_field(tensors, &plumbline_tensors::out_scale) && tensors.out_scale.rank != 0)
+    attention.out_scale = *static_cast<const float*>(tensors.out_scale.data);
   attention.alibi_slopes = map_head_values(tensors.alibi_slopes, 0.0F);
   attention.sinks = map_head_values(tensors.sinks, -HUGE_VALF);
   attention.lengths_q = indices(tensors.seqlens_q);

@@ -94,6 +94,7 @@ struct Attention {
   TokenTensor q, k, v, out, lse, max_logit;
   MaskBits mask;
   TokenScales q_scale, k_scale, v_scale;     // of fp8; 1 if absent
+  float out_scale = 1;                       // of an fp8 output
   HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity if absent
   const std::int32_t* lengths_q = nullptr;   // [batch]
   const std::int32_t* lengths_kv = nullptr;  // [batch]

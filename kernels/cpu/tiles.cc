@@ -87,6 +87,10 @@ void store_rows(const Attention& attention, const Variant& variant, const RowBlo
     const float scale = attention.v_scale.at(block.sample, block.head_kv, 0);
     for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] *= scale;
   }
+  if (attention.out_scale != 1) {
+    const float factor = 1 / attention.out_scale;
+    for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] *= factor;
+  }
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::int64_t head = block.head(row);

@@ -162,6 +162,7 @@ def check(
     q_scale: Union[None, float, Array] = None,
     k_scale: Union[None, float, Array] = None,
     v_scale: Union[None, float, Array] = None,
+    out_scale: Union[None, float, Array] = None,
     scale_block: Optional[int] = None,
     layout: Optional[str] = None,
     spec: Optional[str] = None,
@@ -194,6 +195,7 @@ def check(
         of the softmax's denominator.
     q_scale, k_scale, v_scale: for fp8 arrays, value = scale * stored: a number, or fp32 [heads],
         [batch, heads] or [batch, heads, blocks], with scale_block tokens in a block.
+    out_scale: for an fp8 `out`, which holds O / out_scale: a number.
     spec: the kernel's roundings: a name of the ladder, such as "FlashAttention-2", or fields such
         as "p_dtype=bf16". None tries the ladder.
     padded_rows: required contents of padded query rows, "zeros" or "attended"; "anything" or None:
@@ -362,7 +364,7 @@ def _write_dump(path: Union[str, "os.PathLike[str]"], tensors: dict, stated: dic
 
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
-_SCALES = ("q_scale", "k_scale", "v_scale")
+_SCALES = ("q_scale", "k_scale", "v_scale", "out_scale")
 _TENSORS = ("q", "k", "v", "out", "mask", "attn_bias", "alibi_slopes", "sinks",
             "page_table", "partial_out", "partial_lse", *_LENGTHS, *_SCALES)
 # Tensors that the library accepts but does not judge yet: the answer is UNDECIDED.

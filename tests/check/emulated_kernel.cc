@@ -144,6 +144,9 @@ class Kernel {
              double lse) {
     std::vector<float> values(o.begin(), o.end());
     const auto at = static_cast<std::size_t>(geometry_.out_offset(b, i, h));
+    for (const float scale : geometry_.side.out_scale) {
+      for (float& value : values) value /= scale;
+    }
     encode(problem_.out(), values, out_.data() + at * size_in_bytes(problem_.out()));
     const auto value = static_cast<float>(lse);
     if (problem_.lse)
@@ -190,6 +193,7 @@ class Kernel {
     };
     add_floats("alibi_slopes", geometry_.side.alibi_slopes, {problem_.heads_q});
     add_floats("alibi_slopes", how_.slopes, {problem_.batch, problem_.heads_q});
+    add_floats("out_scale", geometry_.side.out_scale, {1});
     add_floats("sinks", geometry_.side.sinks, {problem_.heads_q});
     add_floats("attn_bias", how_.bias, how_.bias_shape);
     if (how_.sees || geometry_.has_hidden_keys()) add_mask(result);

@@ -103,6 +103,36 @@ TEST(Fp8Dumps, RefusesWrongScaleBlock) {
       << to_string(dump.error());
 }
 
+TEST(Fp8Dumps, JudgesOutputsWithScale) {
+  Problem problem = fp8_problem(KvScales::head);
+  for (const DType dtype : {DType::bf16, DType::e4m3}) {
+    problem.dtype = dtype;
+    for (const DType out : fp8_dtypes) {
+      problem.out_dtype = out;
+      Emulated flash = flash_attention_3();
+      if (dtype == DType::bf16) flash = {.p = DType::bf16};
+      const auto report = judged(problem, flash);
+      EXPECT_EQ(report.answer, Answer::rounding) << name(dtype) << ": " << report.sentence;
+      DumpTensors tensors = run_emulated(problem, flash);
+      const float other = Geometry(problem).side.out_scale.at(0) * 1.1F;
+      std::memcpy(tensors.data("out_scale").data(), &other, sizeof other);
+      EXPECT_EQ(judged(tensors, attributes_of(problem)).answer, Answer::bug) << name(dtype);
+    }
+  }
+}
+
+TEST(Fp8Dumps, RefusesOutputWithoutScale) {
+  Problem problem = fp8_problem(KvScales::head);
+  problem.out_dtype = DType::e4m3;
+  DumpTensors tensors = run_emulated(problem, flash_attention_3());
+  tensors.erase("out_scale");
+  const auto dump = make_dump("dump", tensors.view(), attributes_of(problem));
+  ASSERT_FALSE(dump);
+  EXPECT_NE(to_string(dump.error()).find("tensor out_scale is missing: out is fp8"),
+            std::string::npos)
+      << to_string(dump.error());
+}
+
 // FlashAttention-3 has q_descale [batch, heads_kv]. A single number is also allowed.
 TEST(Fp8Dumps, ScalesMayHaveFewerExtents) {
   const Problem problem = fp8_problem(KvScales::batch_head);

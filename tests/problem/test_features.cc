@@ -105,6 +105,20 @@ TEST(Features, EmptyPartsHaveInfiniteLse) {
   EXPECT_GT(empty, 20);
 }
 
+// The largest output of the laws is 28.
+TEST(Features, OnlyFp8OutputsHaveScale) {
+  EXPECT_THAT(side_inputs(parsed("bf16/b1-h1-s1-d64")).out_scale, IsEmpty());
+  std::set<float> scales;
+  for (int seed = 1; seed <= 20; ++seed) {
+    const auto id = fmt::format("bf16/b3-h2-s1-d64/out=e4m3/seed={}", seed);
+    const std::vector<float> scale = side_inputs(parsed(id)).out_scale;
+    ASSERT_EQ(scale.size(), 1U);
+    EXPECT_LE(28 / scale[0], 448);
+    scales.insert(scale[0]);
+  }
+  EXPECT_EQ(scales.size(), 20U);
+}
+
 TEST(Features, ContradictionsAreNamed) {
   const auto first_wrong = [](const std::string& id) {
     const auto wrong = validate(parsed(id));

@@ -269,15 +269,20 @@ TEST(ValidateTest, Dtypes) {
                 IsEmpty())
         << out;
   }
-  EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"out_dtype", "e4m3"}})),
-              ElementsAre(HasSubstr("the output of fp8 Q is in fp16, bf16 or fp32")));
+  for (const char* dtype : {"fp16", "bf16", "e4m3"}) {
+    EXPECT_THAT(validate(with({{"dtype", dtype}, {"out_dtype", "e4m3"}})), IsEmpty()) << dtype;
+  }
+  EXPECT_THAT(validate(with({{"dtype", "fp32"}, {"out_dtype", "e5m2"}})),
+              ElementsAre(HasSubstr("an fp8 output needs attention with Q in fp16, bf16 or fp8")));
+  EXPECT_THAT(validate(with({{"out_dtype", "e4m3"}, {"v_scale", "2"}})),
+              ElementsAre(HasSubstr("may exceed the range that the output's scale leaves")));
   EXPECT_THAT(validate(with({{"dtype", "e5m2"}, {"kv_dtype", "bf16"}})),
               ElementsAre(HasSubstr("kv_dtype bf16 with dtype e5m2")));
   EXPECT_THAT(validate(with({{"kv_dtype", "e4m3"}})), IsEmpty());
   EXPECT_THAT(validate(with({{"kv_dtype", "fp16"}})),
               ElementsAre(HasSubstr("kv_dtype fp16 with dtype bf16")));
   EXPECT_THAT(validate(with({{"out_dtype", "fp16"}})),
-              ElementsAre(HasSubstr("in the dtype of Q or in fp32")));
+              ElementsAre(HasSubstr("in the dtype of Q, in fp32 or fp8")));
   EXPECT_THAT(validate(with({{"out_dtype", "fp32"}})), IsEmpty());
 }
 

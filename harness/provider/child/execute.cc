@@ -138,6 +138,13 @@ class Execution final : public KeptPlan {
                              "(PLUMBLINE_FEATURE_FP8_SCALES in plumbline_provider.features)",
                              library_.name)};
     }
+    if (provider::is_fp8(problem_.dtype_out) &&
+        (library_.features & PLUMBLINE_FEATURE_FP8_OUTPUT) == 0) {
+      throw Stop{Status::unsupported,
+                 fmt::format("provider {} does not declare fp8 outputs "
+                             "(PLUMBLINE_FEATURE_FP8_OUTPUT in plumbline_provider.features)",
+                             library_.name)};
+    }
     call_provider("query", [&](char* reason, std::size_t bytes) {
       return provider_.query(kernel_, &problem_, &device_, reason, bytes);
     });

@@ -36,6 +36,7 @@ plumbline_tensor* find_field(plumbline_tensors& tensors, std::string_view name) 
   if (name == "q_scale") return &tensors.q_scale;
   if (name == "k_scale") return &tensors.k_scale;
   if (name == "v_scale") return &tensors.v_scale;
+  if (name == "out_scale") return &tensors.out_scale;
   return nullptr;
 }
 

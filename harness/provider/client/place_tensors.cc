@@ -122,6 +122,7 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
   request.q_scale = placer.filled("q_scale", side.q_scale);
   request.k_scale = placer.filled("k_scale", side.k_scale);
   request.v_scale = placer.filled("v_scale", side.v_scale);
+  request.out_scale = placer.filled("out_scale", side.out_scale);
   if (!placer.errors.empty()) return tl::unexpected(placer.errors);
   return request;
 }

@@ -116,7 +116,8 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
        {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
        {"q_scale", request.q_scale, scale_shape(p, p.heads_q, p.seq_q)},
        {"k_scale", request.k_scale, scale_shape(p, p.heads_kv, p.seq_kv)},
-       {"v_scale", request.v_scale, scale_shape(p, p.heads_kv, p.seq_kv)}});
+       {"v_scale", request.v_scale, scale_shape(p, p.heads_kv, p.seq_kv)},
+       {"out_scale", request.out_scale, dense_shape(DType::f32, {1})}});
   std::vector<protocol::Tensor> wire;
   for (const Named& tensor : tensors) {
     if (tensor.slot >= 0)

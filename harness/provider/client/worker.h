@@ -79,7 +79,8 @@ struct RunRequest {
 #define PLUMBLINE_ROW(name, ...) int name = -1;
   PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
-  int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
+  int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1,
+      out_scale = -1;
   // 0: one untimed call; otherwise Google Benchmark measures up to this many repetitions
   int timed_repetitions = 0;
   // Longest undisturbed sentinel call, in ns. Repetitions on the CPU wait for such a call, for a

@@ -38,6 +38,8 @@ class Case:
                  and V, otherwise None: value = scale * stored. If scale_tokens is not 0, [batch,
                  heads, blocks]: token t of a sample has the scale of block t // scale_tokens.
                  case.scales() returns them by token
+    out_scale    float32 NumPy array [1] if dtype_out is fp8, otherwise None: the kernel stores
+                 O / out_scale, saturated
     mask_bits    uint32 NumPy array [batch, seq_q, words] if mask is "custom", otherwise None: bit
                  j % 32 of word j // 32 is set if row i sees key j; i and j count the valid rows and
                  keys of a sample
@@ -102,6 +104,7 @@ class Case:
         self.q_scale: Optional[numpy.ndarray] = None
         self.k_scale: Optional[numpy.ndarray] = None
         self.v_scale: Optional[numpy.ndarray] = None
+        self.out_scale: Optional[numpy.ndarray] = None
         self.mask_bits: Optional[numpy.ndarray] = None
         self._poisoned: Callable[[Tuple[int, ...], str], Any]
         self._shapes: Dict[str, Tuple[int, ...]]

@@ -152,7 +152,8 @@ class Execution:
                 setattr(case, name, library.input(base, tensor))
             elif name == "mask":
                 case.mask_bits = index_array(base, tensor).view(numpy.uint32)
-            elif name in ("alibi_slopes", "sinks", "q_scale", "k_scale", "v_scale"):
+            elif name in ("alibi_slopes", "sinks", "q_scale", "k_scale", "v_scale",
+                          "out_scale"):
                 setattr(case, name, Numpy().host_view(base, tensor, writable=False).copy())
             elif tensor["access"] == "read":
                 setattr(case, name, index_array(base, tensor))
