@@ -301,7 +301,7 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
                     them
     kv_dtypes       "e4m3" or "e5m2": supports fp8 K and V; a value is case.k_scale or case.v_scale
                     times the stored number. For fp8 Q, add them to dtypes. Q's scale is then
-                    case.q_scale, and the output's dtype is one of out_dtypes
+                    case.q_scale, and the default of out_dtypes is bf16
     out_dtypes      "e4m3" or "e5m2": writes fp8 outputs, O / case.out_scale, saturated
     token_scales    True: supports fp8 with a scale for each token or block of tokens
     window          True: supports a sliding window; softcap, alibi and sinks in the same way

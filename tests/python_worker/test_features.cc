@@ -59,8 +59,9 @@ double error(const std::string& provider, const std::string& kernel, const Probl
                        static_cast<std::size_t>(g.lse_offset(b, row, h))),
              exact.lse);
         for (std::size_t d = 0; d < exact.out.size(); ++d) {
-          note(decode_at(problem.out(), data(c.request.out),
-                         static_cast<std::size_t>(g.out_offset(b, row, h)) + d),
+          const double scale = g.side.out_scale.empty() ? 1 : double{g.side.out_scale[0]};
+          note(scale * decode_at(problem.out(), data(c.request.out),
+                                 static_cast<std::size_t>(g.out_offset(b, row, h)) + d),
                exact.out[d]);
         }
       }
@@ -118,6 +119,18 @@ TEST_F(PythonTest, Fp8QueriesAndTokenScalesReachKernel) {
   }
 }
 
+// Outputs below 4 with 4 or 3 significand bits; a missing scale gives an error of 4 or more.
+TEST_F(PythonTest, OutputScaleReachesKernel) {
+  for (const DType dtype : {DType::f16, DType::e4m3}) {
+    Problem p = small_problem();
+    p.dtype = dtype;
+    p.out_dtype = DType::e4m3;
+    EXPECT_LE(error("behaved.py", "behaved/attention", p), 0.25) << name(dtype);
+    p.out_dtype = DType::e5m2;
+    EXPECT_LE(error("behaved.py", "behaved/attention", p), 0.5) << name(dtype);
+  }
+}
+
 TEST_F(PythonTest, EmptySpecIsStrict) {
   auto worker = python_worker("behaved.py");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
@@ -151,6 +164,8 @@ TEST_F(PythonTest, UndeclaredFeatureIsRefused) {
             "mask custom is not declared; zeros takes none");
   EXPECT_EQ(refusal([](Problem& p) { p.kv_dtype = DType::e4m3; }),
             "K and V in e4m3 is not declared; zeros takes fp16");
+  EXPECT_EQ(refusal([](Problem& p) { p.out_dtype = DType::e4m3; }),
+            "an output in e4m3 is not declared; zeros takes fp16");
   EXPECT_EQ(refusal([](Problem& p) { p.dtype = DType::e4m3; }),
             "dtype e4m3 is not declared; zeros takes fp32, fp16, bf16");
 }

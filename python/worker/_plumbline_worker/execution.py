@@ -15,7 +15,7 @@ from .process import MemoryLimit
 from .provider_file import Provider
 from .support import Support
 from .timing import processor_mhz, time_in_turn
-from .wire import asked_question, description, problem_words
+from .wire import FP8_DTYPES, asked_question, description, problem_words
 
 Tensors = Mapping[str, Mapping[str, Any]]  # the request's tensors, by name
 LAUNCHED_BYTES = 255  # size of plumbline_description::launched without its NUL
@@ -36,7 +36,8 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
     for reason in (
         excluded("dtype", words["dtype"], kernel.dtypes, ""),
         excluded("K and V in", words["dtype_kv"], kernel.kv_dtypes, words["dtype"]),
-        excluded("an output in", words["dtype_out"], kernel.out_dtypes, words["dtype"]),
+        excluded("an output in", words["dtype_out"], kernel.out_dtypes,
+                 "bf16" if words["dtype"] in FP8_DTYPES else words["dtype"]),
         excluded("layout", words["layout"], kernel.layouts, ""),
         excluded("mask", words["mask"], kernel.masks, ""),
     ):

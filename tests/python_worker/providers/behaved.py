@@ -49,7 +49,8 @@ def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
 
 @kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, softcap=True,
         alibi=True, sinks=True, dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
-        kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), out_dtypes=("fp32", "fp16", "bf16"),
+        kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
+        out_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
         token_scales=True, spec=FP32_SPEC,
         padding_policy="untouched", promises={"run_to_run": "bitwise", "batch": "rounding"})
 def attention(case):
@@ -67,7 +68,7 @@ def attention(case):
         for rows, q, k, v, visible in samples:
             o, row_lse = attend(q, k, v, visible, scale, case.softcap, case.alibi_slopes,
                                 case.sinks)
-            out[rows] = o.astype(out.dtype)
+            out[rows] = (o if case.out_scale is None else o / case.out_scale).astype(out.dtype)
             lse[rows] = row_lse
         return (out, lse) if case.lse_wanted else out
     return run
