@@ -107,7 +107,7 @@ class ContractReader {
   void read_promises(const ConfigNode& promises) {
     reject_unknown_keys(promises, texts_of(promise_fields, &PromiseField::name), errors_);
     TableReader reader(promises, errors_);
-    for (const auto& [name, promise] : promise_fields)
+    for (const auto& [name, promise, of_contracts_only] : promise_fields)
       contract_.promises.*promise = static_cast<Promise>(reader.word(name, promises_, 0));
   }
 

@@ -39,7 +39,7 @@ ContractSnapshot take_snapshot(const Contracts& contracts, const Outcome& outcom
 
 std::string promises_text(const Promises& promises) {
   std::string text;
-  for (const auto& [field, promise] : promise_fields) {
+  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
     if (promises.*promise == Promise::none) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", field, name(promises.*promise));
   }
@@ -48,7 +48,7 @@ std::string promises_text(const Promises& promises) {
 
 Promises parse_promises(const std::string& text) {
   Promises promises;
-  for (const auto& [field, promise] : promise_fields) {
+  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
     for (const Promise value : {Promise::rounding, Promise::bitwise}) {
       const std::string entry = fmt::format("{}={}", field, name(value));
       const std::size_t at = text.find(entry);
@@ -74,7 +74,7 @@ std::vector<std::string> looser_terms(const ContractSnapshot& now, const std::st
     looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy),
                                  policy_text(before.padding_policy)));
   }
-  for (const auto& [field, promise] : promise_fields) {
+  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
     if (now.promises.*promise < before.promises.*promise) {
       looser.push_back(fmt::format("promise {} {} (was {})", field, name(now.promises.*promise),
                                    name(before.promises.*promise)));

@@ -61,6 +61,7 @@ enum class FindingKind {
   capacity,
   strides,
   two_scales,
+  hidden_keys,
   other,  // stored by another version of plumbline
 };
 
@@ -77,7 +78,8 @@ inline constexpr auto names_of<FindingKind> = std::to_array<std::string_view>({
     "elements", "promise", "run_to_run", "physics", "digest", "drift", "drift from the pin",
     "time", "time from the pin", "expected_failure", "difference", "bitwise", "expect", "solo",
     "position", "neighbour", "chunked_prefill", "prefill_decode", "split", "page_order",
-    "page_size", "layout", "padding", "workspace", "capacity", "strides", "two_scales", "other",});
+    "page_size", "layout", "padding", "workspace", "capacity", "strides", "two_scales",
+    "hidden_keys", "other",});
 // clang-format on
 
 constexpr FindingKind finding_kind(std::string_view name) {

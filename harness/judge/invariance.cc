@@ -57,6 +57,14 @@ Judgement judge_invariance(const InvarianceOutcome& outcome) {
                  {kind, 0, 0, "nothing was compared: the calls have no row in common"});
     return builder.finish();
   }
+  // Many legal kernels multiply a hidden value by a weight of 0, so this is a property.
+  if (outcome.invariance == Invariance::hidden_keys && outcome.promise == Promise::none &&
+      agreement(outcome) == "beyond") {
+    builder.at_least(Verdict::unsupported);
+    builder.note(fmt::format("not judged: no contract promises survives_hidden_nan: {}",
+                             difference(outcome)));
+    return builder.finish();
+  }
   const bool legal =
       outcome.other_bits == 0 || builder.measure(what, outcome.sigmas, outcome.limit);
   if (!legal) {

@@ -188,7 +188,8 @@ class CaseJudge {
   }
 
   void judge_promises() {
-    for (const auto& [promise_name, promise] : promise_fields) {
+    for (const auto& [promise_name, promise, of_contracts_only] : promise_fields) {
+      if (of_contracts_only) continue;
       const Promise declared = outcome_.description.promises.*promise;
       const Promise pinned = contract_ != nullptr ? contract_->promises.*promise : Promise::none;
       if (declared >= pinned) continue;

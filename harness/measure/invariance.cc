@@ -108,9 +108,14 @@ namespace {
 // Copies rows of the case over the values that fill_inputs wrote.
 class RowCopier {
  public:
-  RowCopier(const Geometry& from, const Geometry& to, const SampleSource& source,
-            std::int64_t sample)
-      : from_(from), to_(to), source_(source), sample_(sample) {}
+  RowCopier(const Geometry& from, const VariantCall& call, std::size_t sample)
+      : from_(from),
+        to_(*call.geometry),
+        source_(call.samples[sample]),
+        sample_(static_cast<std::int64_t>(sample)),
+        hidden_byte_(call.hidden_byte.value_or(nan_byte)) {
+    if (call.hidden_byte) seen_ = seen_keys(to_, sample_);
+  }
 
   void queries(const std::byte* from, std::byte* to) const {
     const std::size_t size = size_in_bytes(from_.q.dtype);
@@ -126,25 +131,27 @@ class RowCopier {
             std::byte* to_v) const {
     const std::size_t size = size_in_bytes(from_.k.dtype), size_v = size_in_bytes(from_.v.dtype);
     for (std::int64_t key = 0; key < to_.length_kv(sample_); ++key) {
+      const bool is_hidden = !seen_.empty() && !seen_[static_cast<std::size_t>(key)];
+      const bool is_copied = !source_.nan && !is_hidden;
       for (std::int64_t head = 0; head < from_.problem().heads_kv; ++head) {
-        put(source_.nan ? nullptr : from_k,
-            source_.nan ? 0 : from_.k_offset(source_.sample, key, head), to_k,
-            to_.k_offset(sample_, key, head), size, from_.problem().head_dim_qk);
-        put(source_.nan ? nullptr : from_v,
-            source_.nan ? 0 : from_.v_offset(source_.sample, key, head), to_v,
-            to_.v_offset(sample_, key, head), size_v, from_.problem().head_dim_vo);
+        put(is_copied ? from_k : nullptr, is_copied ? from_.k_offset(source_.sample, key, head) : 0,
+            to_k, to_.k_offset(sample_, key, head), size, from_.problem().head_dim_qk);
+        put(is_copied ? from_v : nullptr, is_copied ? from_.v_offset(source_.sample, key, head) : 0,
+            to_v, to_.v_offset(sample_, key, head), size_v, from_.problem().head_dim_vo);
       }
     }
   }
 
  private:
-  // Bytes 0xFF are NaN in every float format.
-  static void put(const std::byte* from, std::int64_t from_offset, std::byte* to,
-                  std::int64_t to_offset, std::size_t size, std::int64_t count) {
+  static constexpr int nan_byte = 0xFF;  // bytes 0xFF are NaN in every float format
+
+  // Copies a vector; nullptr: fills it.
+  void put(const std::byte* from, std::int64_t from_offset, std::byte* to, std::int64_t to_offset,
+           std::size_t size, std::int64_t count) const {
     std::byte* const at = to + static_cast<std::size_t>(to_offset) * size;
     const std::size_t bytes = static_cast<std::size_t>(count) * size;
     if (from == nullptr) {
-      std::memset(at, 0xFF, bytes);
+      std::memset(at, hidden_byte_, bytes);
     } else {
       std::memcpy(at, from + static_cast<std::size_t>(from_offset) * size, bytes);
     }
@@ -154,6 +161,8 @@ class RowCopier {
   const Geometry& to_;
   const SampleSource& source_;
   std::int64_t sample_;
+  int hidden_byte_;
+  std::vector<bool> seen_;  // [keys]; empty if hidden keys are copied, too
 };
 
 }  // namespace
@@ -179,8 +188,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   for (std::size_t sample = 0; sample < call.samples.size(); ++sample) {
     const SampleSource& source = call.samples[sample];
     if (source.sample < 0 && !source.nan) continue;
-    const RowCopier copier(*base.geometry, *call.geometry, source,
-                           static_cast<std::int64_t>(sample));
+    const RowCopier copier(*base.geometry, call, sample);
     copier.queries(base.q.data(), q);
     copier.keys(base.k.data(), k, base.v.data(), v);
   }

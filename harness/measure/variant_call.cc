@@ -74,7 +74,8 @@ VariantCall make_sample_call(const Geometry& base, std::string words, const Samp
           false,
           "",
           0xFF,
-          false};
+          false,
+          std::nullopt};
 }
 
 VariantCall make_full_call(const Geometry& base, std::string words, const Problem& problem,
@@ -86,7 +87,8 @@ VariantCall make_full_call(const Geometry& base, std::string words, const Proble
           false,
           "",
           0xFF,
-          false};
+          false,
+          std::nullopt};
 }
 VariantCall same_call(const Geometry& base, std::string words) {
   return make_full_call(base, std::move(words), with_other_values(base.problem()), stated_as(base));

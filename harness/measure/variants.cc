@@ -336,6 +336,26 @@ Variants after_another_scale(const Geometry& base) {
   return {{std::move(call)}, ""};
 }
 
+// Keys that no row sees
+
+// 0xFF bytes are NaN in every format, 0x7B bytes a large number: 61,280 in fp16.
+Variants other_hidden_keys(const Geometry& base) {
+  bool hides = false;
+  for (std::int64_t sample = 0; sample < base.problem().batch; ++sample) {
+    const std::vector<bool> seen = seen_keys(base, sample);
+    hides = hides || (base.length_q(sample) > 0 && std::ranges::find(seen, false) != seen.end());
+  }
+  if (!hides) return {{}, "some row sees each key"};
+  Variants result;
+  for (const auto& [words, byte] :
+       {std::pair{"keys that no row sees filled with NaN", 0xFF},
+        std::pair{"keys that no row sees filled with huge numbers", 0x7B}}) {
+    result.calls.push_back(make_full_call(base, words, base.problem(), stated_as(base)));
+    result.calls.back().hidden_byte = byte;
+  }
+  return result;
+}
+
 Variants with_or_without_lse(const Geometry& base) {
   Problem problem = with_other_values(base.problem());
   problem.lse = !problem.lse;
@@ -346,19 +366,36 @@ Variants with_or_without_lse(const Geometry& base) {
 
 }  // namespace
 
+std::vector<bool> seen_keys(const Geometry& geometry, std::int64_t sample) {
+  std::vector<bool> seen(static_cast<std::size_t>(geometry.length_kv(sample)));
+  for (std::int64_t head = 0; head < geometry.mask_heads; ++head) {
+    for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
+      const KeyRange keys = geometry.visible_keys(sample, row, head);
+      for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+        if (!seen[static_cast<std::size_t>(key)])
+          seen[static_cast<std::size_t>(key)] = geometry.sees(sample, row, key, head);
+      }
+    }
+  }
+  return seen;
+}
+
 VariantCall own_call(const Geometry& geometry) { return same_call(geometry, "the case as it is"); }
 
 Variants variants(Invariance invariance, const Geometry& geometry,
                   const std::string& split_option) {
   if (longest_sample(geometry) < 0) return {{}, "no sample has a query row"};
   const Problem& problem = geometry.problem();
+  if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
+  // Draws what the case drew, because it has the case's seed.
+  if (invariance == Invariance::hidden_keys && !problem.is_merge() && problem.inputs.empty())
+    return other_hidden_keys(geometry);
   if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.alibi == Alibi::random ||
       problem.sinks != Sinks::none) {
     return {{},
             "masks of bits, fp8 scales, random slopes and sinks are drawn by the seed, which other "
             "problems do not share"};
   }
-  if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
   constexpr std::array of_merges{Invariance::run_to_run, Invariance::solo,    Invariance::position,
                                  Invariance::workspace,  Invariance::strides, Invariance::lse};
   if (problem.is_merge() && std::ranges::find(of_merges, invariance) == of_merges.end())
@@ -396,6 +433,8 @@ Variants variants(Invariance invariance, const Geometry& geometry,
       return with_or_without_lse(geometry);
     case Invariance::two_scales:
       return after_another_scale(geometry);
+    case Invariance::hidden_keys:
+      return {{}, "recorded inputs cannot be filled"};
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct VariantCall {
   std::string provider_option;  // "splits=3", added to the provider's own
   int workspace_byte = 0xFF;
   bool threads_reversed = false;  // only on an emulated device
+  // Byte that fills K and V of the keys that no row of their sample sees.
+  std::optional<int> hidden_byte = std::nullopt;
 };
 
 struct Variants {
@@ -44,6 +47,9 @@ struct Variants {
 
 // Returns the untransformed call of the case.
 VariantCall own_call(const Geometry& geometry);
+
+// Returns which keys of a sample any of its rows sees.
+std::vector<bool> seen_keys(const Geometry& geometry, std::int64_t sample);
 
 // `split_option` is the provider option that sets the number of KV splits; "" = there is none.
 Variants variants(Invariance invariance, const Geometry& geometry, const std::string& split_option);

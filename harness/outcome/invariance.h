@@ -26,18 +26,30 @@ enum class Invariance {
   capacity,
   strides,
   lse,
-  two_scales
+  two_scales,
+  hidden_keys
 };
 
 // Returns the ABI's promise that covers an invariance.
 inline Promise promise_of(const Promises& promises, Invariance invariance) {
   static constexpr std::array<Promise Promises::*, names_of<Invariance>.size()> fields{
-      &Promises::run_to_run, &Promises::batch,          &Promises::batch,
-      &Promises::batch,      &Promises::prefill_decode, &Promises::prefill_decode,
-      &Promises::split,      &Promises::page,           &Promises::page,
-      &Promises::layout,     &Promises::run_to_run,     &Promises::run_to_run,
-      &Promises::layout,     &Promises::layout,         &Promises::lse,
-      &Promises::run_to_run};
+      &Promises::run_to_run,
+      &Promises::batch,
+      &Promises::batch,
+      &Promises::batch,
+      &Promises::prefill_decode,
+      &Promises::prefill_decode,
+      &Promises::split,
+      &Promises::page,
+      &Promises::page,
+      &Promises::layout,
+      &Promises::run_to_run,
+      &Promises::run_to_run,
+      &Promises::layout,
+      &Promises::layout,
+      &Promises::lse,
+      &Promises::run_to_run,
+      &Promises::survives_hidden_nan};
   return promises.*fields[static_cast<std::size_t>(invariance)];
 }
 

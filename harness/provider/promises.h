@@ -14,7 +14,7 @@ enum class Promise { none = 0, rounding = 1, bitwise = 2 };
 struct Promises {
   Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
           page = Promise::none, split = Promise::none, prefill_decode = Promise::none,
-          lse = Promise::none;
+          lse = Promise::none, survives_hidden_nan = Promise::none;
   bool operator==(const Promises&) const = default;
 };
 
@@ -22,6 +22,7 @@ struct Promises {
 struct PromiseField {
   std::string_view name;
   Promise Promises::*promise;
+  bool of_contracts_only = false;  // a kernel cannot declare it
 };
 inline constexpr std::array promise_fields{
     PromiseField{"run_to_run", &Promises::run_to_run},
@@ -31,6 +32,7 @@ inline constexpr std::array promise_fields{
     PromiseField{"split", &Promises::split},
     PromiseField{"prefill_decode", &Promises::prefill_decode},
     PromiseField{"lse", &Promises::lse},
+    PromiseField{"survives_hidden_nan", &Promises::survives_hidden_nan, true},
 };
 
 }  // namespace plumbline

@@ -37,8 +37,11 @@ void Loads::values(const Block& block, Range keys, std::int64_t tile) const {
     if (is_stale(keys, tile, j)) continue;
     float* row = t_.v + j * t_.width_vo;
     const float kept = row[problem_.head_dim_vo - 1];
-    if (j < keys.size() || is(Change::memory_values_not_zero_filled) ||
-        is(Change::varies_padding) || within_last_page(block.sample, keys.begin + j)) {
+    if (has_fixed_order(change_) && !is(Change::varies_hidden_keys) && j < keys.size() &&
+        is_hidden(block, keys.begin + j)) {
+      std::fill_n(row, t_.width_vo, 0.0F);
+    } else if (j < keys.size() || is(Change::memory_values_not_zero_filled) ||
+               is(Change::varies_padding) || within_last_page(block.sample, keys.begin + j)) {
       sequence_.load_value(block.sample, keys.begin + j, block.head, row);
     } else {
       std::fill_n(row, t_.width_vo, 0.0F);
@@ -49,6 +52,17 @@ void Loads::values(const Block& block, Range keys, std::int64_t tile) const {
     if (is(Change::precision_values_e4m3)) round_row(PLUMBLINE_E4M3, row, problem_.head_dim_vo);
     std::fill(row + problem_.head_dim_vo, row + t_.width_vo, 0.0F);
   }
+}
+
+// No row of the block sees the key.
+bool Loads::is_hidden(const Block& block, std::int64_t key) const {
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const std::int64_t token = block.first + r;
+    const Range seen = sequence_.visible_keys(block.sample, block.head, token);
+    if (key >= seen.begin && key < seen.end && sequence_.sees(block.sample, token, key))
+      return false;
+  }
+  return true;
 }
 
 // The load predicate checks the page, not the token.

@@ -24,6 +24,7 @@ class Loads {
  private:
   bool is(Change change) const { return change_ == change; }
   bool is_stale(Range keys, std::int64_t tile, std::int64_t j) const;
+  bool is_hidden(const Block& block, std::int64_t key) const;
   bool within_last_page(std::int64_t sample, std::int64_t key) const;
 
   const Sequence& sequence_;

@@ -18,6 +18,7 @@ using testing::Not;
 constexpr const char* padded = "bf16/b3-h4x2-s150-d64/mask=causal_bottom_right/lengths=random";
 constexpr const char* ragged =
     "fp16/b3-h4x2-s100-d64/mask=causal_bottom_right/layout=ragged/lengths=random";
+constexpr const char* windowed = "fp16/b2-h4x2-s40x170-d64/mask=causal_bottom_right/window=21,0";
 constexpr const char* paged =
     "bf16/b3-h4x2-s9x90-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random";
 
@@ -78,13 +79,14 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"padding", padded, "filled with nan"}, Broken{"workspace", padded, "zeros"},
         Broken{"capacity", padded, "room for 217 keys"}, Broken{"strides", padded, "as views"},
         Broken{"lse", padded, "LSE not requested"},
-        Broken{"two_scales", padded, "whose first call had the scale"}),
+        Broken{"two_scales", padded, "whose first call had the scale"},
+        Broken{"hidden_keys", windowed, "filled with NaN"}),
     [](const auto& broken) { return std::string(broken.param.invariance); });
 
 TEST_F(Invariances, MostBreakersPassPlainCases) {
   const auto judged = run(suite("invariances_mutants.toml") + " --no-store");
   EXPECT_EQ(judged.code, 1) << judged.text;
-  EXPECT_THAT(judged.text, HasSubstr("cases: 80 first seen, 5 fail"));
+  EXPECT_THAT(judged.text, HasSubstr("cases: 102 first seen, 6 fail"));
   EXPECT_THAT(judged.text, HasSubstr("in 4 of mutants/varies_run_to_run"));
 }
 
@@ -92,7 +94,7 @@ TEST_F(Invariances, LegalKernelKeepsAll) {
   const auto all = run(suite("invariances_mutants.toml") +
                        " --no-store --invariances --match '*legal_one_split*'");
   EXPECT_EQ(all.code, 0) << all.text;
-  EXPECT_THAT(all.text, HasSubstr("5 cases and 80 invariances, "));
+  EXPECT_THAT(all.text, HasSubstr("6 cases and 102 invariances, "));
 }
 
 TEST_F(Invariances, RoundingPromiseReportsDifferentBits) {
