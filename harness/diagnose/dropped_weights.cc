@@ -12,8 +12,8 @@
 namespace plumbline {
 namespace {
 
-constexpr double cost_limit = 4e6;  // multiply-adds
-constexpr std::size_t worst_rows = 16, fewest_rows = 8;
+constexpr double dropped_cost_limit = 4e6;  // multiply-adds
+constexpr std::size_t dropped_worst_rows = 16, fewest_rows = 8;
 constexpr double min_variance = 0.01;     // variance of the weights' factors
 constexpr double max_variance_ratio = 4;  // between a row and all rows
 constexpr double max_common_error = 0.2;  // |common factor - 1|
@@ -60,7 +60,7 @@ std::string dropped_weights(const FailingOutput& failing) {
   const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, *failing.reference);
   RowEnergy all;
   std::vector<double> variances;
-  for (const std::size_t r : informative_rows(failing, worst_rows, cost_limit)) {
+  for (const std::size_t r : informative_rows(failing, dropped_worst_rows, dropped_cost_limit)) {
     const RowEnergy row = energy_of(failing, got, r);
     if (!(row.of_factors > 0) || !std::isfinite(row.squared)) return "";
     variances.push_back(row.squared / row.of_factors);

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-constexpr double cost_limit = 1e6;  // multiply-adds of one fit
-constexpr std::size_t worst_rows = 6;
+constexpr double column_cost_limit = 1e6;  // multiply-adds of one fit
+constexpr std::size_t column_rows = 6;
 constexpr int newton_steps = 4;
 constexpr double step_of_slope = 1e-3;  // for the numerical derivative
 constexpr double min_change = 0.01;     // |factor - 1|
@@ -40,7 +40,7 @@ std::vector<Block> blocks_of(std::size_t dims) {
 class ColumnFit {
  public:
   explicit ColumnFit(const FailingOutput& failing)
-      : calculator_(failing), rows_(informative_rows(failing, worst_rows, cost_limit)) {
+      : calculator_(failing), rows_(informative_rows(failing, column_rows, column_cost_limit)) {
     const auto fits = [&](std::size_t r) {
       return calculator_.explains(r, calculator_.stated(calculator_.row(r)));
     };

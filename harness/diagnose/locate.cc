@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-constexpr double cost_limit = 2e8;  // multiply-adds spent on a diagnosis
+constexpr double diagnosis_cost_limit = 2e8;  // multiply-adds spent on a diagnosis
 // share of the squared error above which a head or column is named
 constexpr double concentrated = 0.9;
 // A scale or denominator that explains a smaller share of the squared error is named only if no
@@ -170,7 +170,7 @@ class Locator {
     for (std::size_t n = 0; n < order.size(); ++n) {
       cost += static_cast<double>(in_.reference->visible[order[n]] *
                                   (problem_.head_dim_qk + 4 * problem_.head_dim_vo));
-      if (cost > cost_limit && n > 0) {
+      if (cost > diagnosis_cost_limit && n > 0) {
         order.resize(n);
         break;
       }

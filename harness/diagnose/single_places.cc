@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t max_elements = 8, max_rows = 8;
+constexpr std::size_t max_elements = 8, max_single_rows = 8;
 constexpr double max_share = 0.01;                                // of the elements
 constexpr double max_share_of_rows = 0.05, wrong_row_above = 25;  // mean of (e / sigma)^2
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because
@@ -118,8 +118,8 @@ std::string rows_without_answer(const FailingOutput& failing) {
   if (rows.empty()) return "";
   const auto& [sample, all] = *rows.begin();
   std::vector<std::int64_t> first(all.begin(), all.end());
-  const bool is_cut = first.size() > max_rows;
-  if (is_cut) first.resize(max_rows);
+  const bool is_cut = first.size() > max_single_rows;
+  if (is_cut) first.resize(max_single_rows);
   return fmt::format(
       "row{} {}{} of sample {}{} answer{} as if {} saw no key: O is 0 and the LSE "
       "-infinity, but keys are visible",
@@ -149,7 +149,7 @@ std::string few_rows(const FailingOutput& failing) {
     squares += energy;
     right += static_cast<double>(columns);
   }
-  if (wrong.empty() || wrong.size() > max_rows ||
+  if (wrong.empty() || wrong.size() > max_single_rows ||
       static_cast<double>(wrong.size()) > max_share_of_rows * seen ||
       std::sqrt(squares / right) > failing.limits.rms)
     return "";

@@ -18,9 +18,9 @@ namespace plumbline {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr double lenient = 2;       // factor of the limit
-constexpr double cost_limit = 4e7;  // multiply-adds
-constexpr std::size_t worst_rows = 6;
+constexpr double lse_lenience = 2;      // factor of the limit
+constexpr double lse_cost_limit = 4e7;  // multiply-adds
+constexpr std::size_t lse_worst_rows = 6;
 constexpr std::int64_t smallest_tile = 16;
 
 struct Row {
@@ -46,7 +46,7 @@ class LseExplainer {
  public:
   explicit LseExplainer(const FailingOutput& failing)
       : failing_(failing), problem_(failing.geometry->problem()), calculator_(failing) {
-    for (const std::size_t r : informative_rows(failing, worst_rows, cost_limit)) load(r);
+    for (const std::size_t r : informative_rows(failing, lse_worst_rows, lse_cost_limit)) load(r);
   }
 
   std::string sentence() const {
@@ -68,7 +68,7 @@ class LseExplainer {
     row.got = lse_at(*failing_.geometry, failing_.outputs, row.id);
     row.stated = failing_.reference->lse[r];
     if (!std::isfinite(row.got) || !std::isfinite(row.stated)) return;
-    row.tolerance = lenient * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
+    row.tolerance = lse_lenience * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
     read_logits(row);
     rows_.push_back(std::move(row));
   }

@@ -16,8 +16,8 @@
 namespace plumbline {
 namespace {
 
-constexpr double cost_limit = 2e6;  // multiply-adds of one explanation
-constexpr std::size_t worst_rows = 4;
+constexpr double place_cost_limit = 2e6;  // multiply-adds of one explanation
+constexpr std::size_t place_rows = 4;
 
 // Describes where a row's output comes from. A function that is not set changes nothing.
 struct Explanation {
@@ -39,7 +39,7 @@ class PlaceSearch {
       : geometry_(*failing.geometry),
         problem_(geometry_.problem()),
         calculator_(failing),
-        rows_(informative_rows(failing, worst_rows, cost_limit)) {
+        rows_(informative_rows(failing, place_rows, place_cost_limit)) {
     for (const std::size_t r : rows_) {
       const RowId& id = calculator_.row(r);
       is_wrong_.push_back(!calculator_.explains(r, calculator_.stated(id)));
