@@ -60,6 +60,9 @@ class BallOfRow {
       v_.push_back(vector(inputs_.v, geometry_.v, geometry_.v_offset(sample_, key, head_kv),
                           problem_.head_dim_vo, side_.v_scale,
                           kv_scale_at(problem_, sample_, key, head_kv)));
+      if (side_.out_scale.empty()) continue;
+      const Number scale(double{side_.out_scale.front()});
+      for (Number& v : v_.back()) arb_div(v.get(), v.get(), scale.get(), bits_);
     }
     return attend();
   }

@@ -110,6 +110,8 @@ void add_fp8_queries(std::vector<Problem>& problems) {
         p.sinks = Sinks::normal, p.softcap = 3, p.out_dtype = DType::f32;
       },
       [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::token; },
+      [](Problem& p) { p.dtype = p.out_dtype = DType::e4m3; },
+      [](Problem& p) { p.out_dtype = DType::e5m2, p.law = Law::llm; },
       [](Problem& p) {
         p.dtype = DType::f16, p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::block,
         p.scale_block = 12, p.law = Law::near_uniform, p.v_law = VLaw::band;

@@ -150,7 +150,8 @@ class QuadSoftmax {
     };
     const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
     scaled_outside_ =
-        fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16;
+        !side.out_scale.empty() ||
+        (fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16);
     for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
       if (!geometry.sees(sample, row, key)) continue;
       k_.emplace_back();
@@ -168,6 +169,7 @@ class QuadSoftmax {
                       static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j));
         v_.back().push_back(fp8 ? scaled(stored, of_key(side.v_scale, key))
                                 : quad{as_multiplied(stored)});
+        if (!side.out_scale.empty()) v_.back().back() /= side.out_scale.front();
       }
       has_bias_ =
           !side.alibi_slopes.empty() && side.alibi_slopes[static_cast<std::size_t>(head)] != 0;

@@ -39,7 +39,8 @@ class Draw {
     Problem p;
     p.dtype = of(std::array{DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2});
     if (one_in(4)) p.kv_dtype = of(std::array{DType::e4m3, DType::e5m2});
-    p.out_dtype = of(std::array{DType::none, DType::f32, DType::f16, DType::bf16});
+    p.out_dtype = of(std::array{DType::none, DType::f32, DType::f16, DType::bf16,
+                                DType::e4m3});
     p.batch = size(3);
     p.heads_kv = size(2);
     p.heads_q = p.heads_kv * size(3);
@@ -102,7 +103,8 @@ Problem valid_problem(Draw& draw) {
 }
 
 void expect_inside(const Ball& ball, double value, double unit, const std::string& what) {
-  EXPECT_LE(std::abs(value - ball.middle), ball.radius + 0x1p-1000)  // fp64 has subnormals << what;
+  // 2^-1000: fp64 has subnormals
+  EXPECT_LE(std::abs(value - ball.middle), ball.radius + 0x1p-1000) << what;
   EXPECT_LE(ball.radius, 0x1p-36 * unit) << what << ": the interval shows nothing";
 }
 
