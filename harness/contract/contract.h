@@ -23,7 +23,7 @@ struct Contract {
   std::vector<std::string> devices;  // globs of its devices ("cuda:*"); empty = all
   // architectures it applies to ("sm_90"); empty = all, even an unknown one
   std::vector<std::string> archs;
-  std::vector<std::string> dtypes;  // names of the dtypes of Q it applies to; empty = all
+  std::vector<std::string> dtypes = {};  // names of the dtypes of Q it applies to; empty = all
   std::string reason;
   // the source line or document that shows why the kernel needs looser limits; "" if it does not
   std::string proof;
