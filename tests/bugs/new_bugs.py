@@ -179,7 +179,8 @@ bug(1, "exp_zero_below_minus_4", weights=stage(
     lambda x: weights_of(x, np.where(differences(x) < -4, F32(0), np.exp(differences(x))))))
 bug(1, "exp_of_rounded_difference", weights=stage(
     lambda x: weights_of(x, np.exp(to(np.maximum(differences(x), -1e30), "bf16")))))
-bug(1, "q_scaled_to_e5m2", inputs=stage(lambda x: {"q": to(x.q * F32(x.scale), "e5m2"), "scale": 1.0}))
+bug(1, "q_scaled_to_e5m2", inputs=stage(
+    lambda x: {"q": to(x.q * F32(x.scale), "e5m2"), "scale": 1.0}))
 bug(1, "q_scaled_to_bf16", inputs=stage(
     lambda x: {"q": to(x.q * F32(x.scale), "bf16"), "scale": 1.0}))
 bug(1, "scale_in_bf16", inputs=stage(lambda x: {"scale": float(to(F32(x.scale), "bf16"))}))
