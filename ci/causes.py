@@ -27,7 +27,7 @@ LOCATION = re.compile(r"(rows?|heads?|columns?|keys?|samples?|edge|last visible|
 LEAST_RIGHT, MOST_WRONG = 0.90, 0.03
 JUDGED = """
   SELECT o.verdict, o.cause, c.case_id, o.peak FROM outcome AS o JOIN attention_case AS c
-  USING (case_key) WHERE o.verdict NOT IN ('PASS', 'UNSUPPORTED') ORDER BY o.peak DESC"""
+  USING (case_key) JOIN verdict AS v USING (verdict) WHERE v.is_failure ORDER BY o.peak DESC"""
 
 
 def failures(plumbline, folder, *arguments):
