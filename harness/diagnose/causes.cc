@@ -13,6 +13,7 @@
 #include "harness/diagnose/error_shape.h"
 #include "harness/diagnose/key_columns.h"
 #include "harness/diagnose/looser_rung.h"
+#include "harness/diagnose/lost_columns.h"
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
 #include "harness/diagnose/single_places.h"
@@ -90,11 +91,11 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 18> fits{
+constexpr std::array<std::string (*)(const FailingOutput&), 19> fits{
     &other_key_heads,  &exchanged_heads,    &other_fp8_scales, &other_sinks,  &other_slopes,
     &other_scale,      &larger_key_columns, &truncation,       &narrowed,     &narrowed_lse,
     &wrong_lse,        &wrong_places,       &factor_of_heads,  &wrong_factor, &explain_wrong_rows,
-    &likeliest_change, &dropped_weights,    &few_rows};
+    &likeliest_change, &dropped_weights,    &lost_columns,     &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "".
 std::string final_cause(const FailingOutput& failing) {
