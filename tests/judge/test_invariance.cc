@@ -111,7 +111,7 @@ TEST(PromiseOf, EachInvarianceHasAPromise) {
   }
   EXPECT_THAT(of_batch, ElementsAre("solo", "position", "neighbour"));
   const Promises every{Promise::bitwise, Promise::bitwise, Promise::bitwise, Promise::bitwise,
-                       Promise::bitwise, Promise::bitwise, Promise::bitwise};
+                       Promise::bitwise, Promise::bitwise, Promise::bitwise, Promise::bitwise};
   for (const Invariance invariance : all<Invariance>())
     EXPECT_EQ(promise_of(every, invariance), Promise::bitwise);
 }
