@@ -26,8 +26,8 @@ enum class Invariance {
   capacity,
   strides,
   lse,
-  two_scales,
-  hidden_keys
+  hidden_keys,
+  two_scales  // last, because a kernel may keep state of its first call
 };
 
 // Returns the ABI's promise that covers an invariance.

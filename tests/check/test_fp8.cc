@@ -110,7 +110,7 @@ TEST(Fp8Dumps, JudgesOutputsWithScale) {
     for (const DType out : fp8_dtypes) {
       problem.out_dtype = out;
       Emulated flash = flash_attention_3();
-      if (dtype == DType::bf16) flash = {.p = DType::bf16};
+      if (dtype == DType::bf16) flash.p = DType::bf16, flash.p_prescale = 1;
       const auto report = judged(problem, flash);
       EXPECT_EQ(report.answer, Answer::rounding) << name(dtype) << ": " << report.sentence;
       DumpTensors tensors = run_emulated(problem, flash);
