@@ -48,8 +48,8 @@ inline Promise promise_of(const Promises& promises, Invariance invariance) {
       &Promises::layout,
       &Promises::layout,
       &Promises::lse,
-      &Promises::run_to_run,
-      &Promises::survives_hidden_nan};
+      &Promises::survives_hidden_nan,
+      &Promises::run_to_run};
   return promises.*fields[static_cast<std::size_t>(invariance)];
 }
 
