@@ -223,7 +223,7 @@ TEST(Check, ValueOutsideVRangeIsBug) {
   tensors.data("out")[2001] = std::byte{0x43};  // a few hundred
   const auto report = judged(tensors, attributes_of(problem));
   EXPECT_EQ(report.answer, Answer::bug);
-  EXPECT_THAT(report.suggestions, Contains(HasSubstr("wrong index")));
+  EXPECT_THAT(report.suggestions, Contains(HasSubstr("one element is wrong")));
 }
 
 TEST(Check, PaddedRowsNeedStatedContent) {

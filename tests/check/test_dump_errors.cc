@@ -128,7 +128,7 @@ const std::vector<Mistake>& mistakes() {
          t.set("out", "F8_E4M3", {2, 6, 4, 16}, std::vector<std::byte>(768));
        },
        {},
-       {"tensor out is F8_E4M3", "F16, BF16 or F32"}},
+       {"tensor out_scale is missing: out is fp8", "save the factor"}},
       {"fp8 without its scale",
        fp8(),
        [](DumpTensors& t) { t.erase("q_scale"); },
@@ -181,7 +181,7 @@ const std::vector<Mistake>& mistakes() {
          t.set("out", "F8_E5M2", {2, 6, 4, 16}, std::vector<std::byte>(768));
        },
        {},
-       {"tensor out is F8_E5M2", "F16, BF16 or F32"}},
+       {"tensor out_scale is missing: out is fp8", "save the factor"}},
       {"k in fp8 beside v in bf16",
        padded(),
        [](DumpTensors& t) {

@@ -154,7 +154,7 @@ TEST(Variants, ReportMissingFeature) {
 }
 
 TEST(ParseInvariances, CommaListOrAll) {
-  EXPECT_THAT(parse_invariances("all").value(), SizeIs(16));
+  EXPECT_THAT(parse_invariances("all").value(), SizeIs(17));
   EXPECT_EQ(parse_invariances("lse,solo").value(),
             (std::vector{Invariance::lse, Invariance::solo}));
   for (const char* wrong : {"", "lse,", "LSE", "solo;lse"})
