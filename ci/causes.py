@@ -21,13 +21,17 @@ examples:
   ci/causes.py --only planted/zeros --only mutants/head_modulo
   ci/causes.py --plumbline build/dev/bin/plumbline --wrong
 """
-# A location names no cause.
+# A location or a fault names no cause.
 LOCATION = re.compile(r"(rows?|heads?|columns?|keys?|samples?|edge|last visible|first visible|"
-                      r"no location|only the LSE)\b.*", re.IGNORECASE)
+                      r"no location|only the LSE|NaN|infinity|elements never written)\b.*",
+                      re.IGNORECASE)
 LEAST_RIGHT, MOST_WRONG = 0.90, 0.03
+# NaN, infinities and rows without keys hide what else is wrong.
 JUDGED = """
   SELECT o.verdict, o.cause, c.case_id, o.peak FROM outcome AS o JOIN attention_case AS c
-  USING (case_key) JOIN verdict AS v USING (verdict) WHERE v.is_failure ORDER BY o.peak DESC"""
+  USING (case_key) JOIN verdict AS v USING (verdict) WHERE v.is_failure
+  ORDER BY o.faults_nan + o.faults_inf + o.faults_unwritten + o.faults_empty_rows > 0,
+  o.peak DESC"""
 
 
 def failures(plumbline, folder, *arguments):
@@ -55,7 +59,8 @@ def cause_of(plumbline, folder, failure):
                          "--provider", "mutants", "--kernel", kernel)
         if not every:
             return None
-        found = failures(plumbline, folder, "--case", every[0][1], "--provider", "mutants")
+        # Kernels that keep state of earlier calls fail only beside other cases.
+        found = failures(plumbline, folder, "--case", every[0][1], "--provider", "mutants") or every
     return found[0][0] if found else None
 
 

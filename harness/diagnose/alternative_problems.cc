@@ -351,6 +351,21 @@ class AlternativeProblems {
                             std::min(stated.end, geometry_.length_kv(sample) / count * count)};
           });
     }
+    const auto add_full_tile = [this](std::string sentence, std::int64_t size) {
+      add_ranges(std::move(sentence),
+                 [this, size](std::int64_t sample, std::int64_t, const KeyRange& stated) {
+                   const std::int64_t length = geometry_.length_kv(sample),
+                                      lost = length % size == 0 ? size : 0;
+                   return KeyRange{stated.begin, std::min(stated.end, length - lost)};
+                 });
+    };
+    if (problem_.is_paged())
+      add_full_tile("if a sample's last page were not seen where it is full", problem_.page_size);
+    for (std::int64_t size = 16; size <= 128; size *= 2) {
+      add_full_tile(
+          fmt::format("if a sample's last tile of {} keys were not seen where it is full", size),
+          size);
+    }
     add_ranges("if each sample's first key were not seen",
                [](std::int64_t, std::int64_t, const KeyRange& stated) {
                  return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};

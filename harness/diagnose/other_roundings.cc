@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -102,6 +103,17 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
       [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
   add("Q K^T", "Q K^T is accumulated in fp16",
       [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
+  for (const DType dtype : narrow_dtypes) {
+    if (problem.is_merge()) break;
+    add(fmt::format("partials to {}", name(dtype)),
+        fmt::format("partial outputs are rounded to {} before they are merged", name(dtype)),
+        [&](RoundingSpec& spec) { spec.split_partial_dtype = dtype; });
+    add(fmt::format("Q to {}", name(dtype)),
+        fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
+        [&](RoundingSpec& spec) { spec.q_prescaled = dtype; });
+  }
+  add("exp2", "exp2 has a relative error of 1e-4, as a polynomial of degree 3",
+      [](RoundingSpec& spec) { spec.exp2_rel_error = std::max(spec.exp2_rel_error, 1e-4); });
   for (const DType dtype : {DType::tf32, DType::f16, DType::bf16, DType::e4m3}) {
     // A kernel that widens fp8 K and V to the dtype of Q has P in that dtype.
     const bool is_excluded = dtype == DType::e4m3 && problem.has_fp8_kv() && !problem.has_fp8_q();

@@ -128,66 +128,78 @@ std::string other_key_heads(const FailingOutput& failing) {
 
 std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
-  // Scales of tokens vary within a row. If one of them is wrong, locate() finds its key.
-  if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
+  if (!problem.has_fp8_kv()) return "";
   const RowCalculator rows(failing);
   const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);
-  const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
-                            std::int64_t head) {
-    return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
-  };
   const SideInputs& side = rows.side();
-  // Returns the scales to use for K and V; 1 = none.
-  using Scales = std::function<std::pair<double, double>(const RowId&, std::int64_t head_kv)>;
-  const auto k = [&](std::int64_t sample, std::int64_t head) {
-    return scale_at(side.k_scale, sample, head);
+  // Return the stated scale of a key.
+  using Scale = std::function<double(std::int64_t sample, std::int64_t key, std::int64_t head)>;
+  const Scale k = [&](std::int64_t sample, std::int64_t key, std::int64_t head) {
+    return double{side.k_scale[kv_scale_at(problem, sample, key, head)]};
   };
-  const auto v = [&](std::int64_t sample, std::int64_t head) {
-    return scale_at(side.v_scale, sample, head);
+  const Scale v = [&](std::int64_t sample, std::int64_t key, std::int64_t head) {
+    return double{side.v_scale[kv_scale_at(problem, sample, key, head)]};
   };
-  std::vector<std::pair<std::string, Scales>> others{
-      {"K's fp8 scale were not applied",
-       [&](const RowId& id, std::int64_t head) {
-         return std::pair{1.0, v(id.sample, head)};
-       }},
-      {"V's fp8 scale were not applied",
-       [&](const RowId& id, std::int64_t head) {
-         return std::pair{k(id.sample, head), 1.0};
-       }},
-      {"V were multiplied by the fp8 scale of K",
-       [&](const RowId& id, std::int64_t head) {
-         return std::pair{k(id.sample, head), k(id.sample, head)};
-       }},
-      {"every head took the fp8 scales of key head 0",
-       [&](const RowId& id, std::int64_t) {
-         return std::pair{k(id.sample, 0), v(id.sample, 0)};
-       }},
+  // The scales to use for K and V in a row.
+  struct Other {
+    std::string sentence;
+    std::function<std::pair<Scale, Scale>(const RowId&)> scales;
+  };
+  const auto with = [](const Scale& of_k, const Scale& of_v) {
+    return [=](const RowId&) { return std::pair{of_k, of_v}; };
+  };
+  const Scale none = [](std::int64_t, std::int64_t, std::int64_t) { return 1.0; };
+  const auto at_head = [](const Scale& scale, std::int64_t head) {
+    return Scale([=](std::int64_t sample, std::int64_t key, std::int64_t) {
+      return scale(sample, key, head);
+    });
+  };
+  const auto at_sample_0 = [](const Scale& scale) {
+    return Scale(
+        [=](std::int64_t, std::int64_t key, std::int64_t head) { return scale(0, key, head); });
+  };
+  std::vector<Other> others{
+      {"K's fp8 scale were not applied", with(none, v)},
+      {"V's fp8 scale were not applied", with(k, none)},
+      {"V were multiplied by the fp8 scale of K", with(k, k)},
+      {"every head took the fp8 scales of key head 0", with(at_head(k, 0), at_head(v, 0))},
       {fmt::format("query head h took the fp8 scales of key head h % {}", problem.heads_kv),
-       [&](const RowId& id, std::int64_t) {
-         return std::pair{k(id.sample, id.head % problem.heads_kv),
-                          v(id.sample, id.head % problem.heads_kv)};
+       [&](const RowId& id) {
+         const std::int64_t head = id.head % problem.heads_kv;
+         return std::pair{at_head(k, head), at_head(v, head)};
        }},
-      {"every sample took the fp8 scales of sample 0",
-       [&](const RowId&, std::int64_t head) {
-         return std::pair{k(0, head), v(0, head)};
-       }},
+      {"every sample took the fp8 scales of sample 0", with(at_sample_0(k), at_sample_0(v))},
   };
   if (problem.has_fp8_q()) {
-    others.push_back(
-        {"Q's fp8 scale were not applied", [&](const RowId& id, std::int64_t head) {
-           const std::size_t at = q_scale_at(problem, id.sample, id.row, id.head);
-           return std::pair{k(id.sample, head) / double{side.q_scale[at]}, v(id.sample, head)};
-         }});
+    others.push_back({"Q's fp8 scale were not applied", [&](const RowId& id) {
+                        const std::size_t at = q_scale_at(problem, id.sample, id.row, id.head);
+                        const double of_q = double{side.q_scale[at]};
+                        return std::pair{Scale([&, of_q](std::int64_t sample, std::int64_t key,
+                                                         std::int64_t head) {
+                                           return k(sample, key, head) / of_q;
+                                         }),
+                                         v};
+                      }});
   }
-  for (const auto& [sentence, scales] : others) {
-    const auto vary = [&, &scales = scales](const RowId& id) {
+  for (const Other& other : others) {
+    const auto vary = [&](const RowId& id) {
       RowVariation variation = rows.stated(id);
-      const auto [of_k, of_v] = scales(id, variation.key_head);
-      variation.key_factor = of_k / k(id.sample, variation.key_head);
-      variation.value_factor = of_v / v(id.sample, variation.value_head);
+      const auto scales = other.scales(id);
+      variation.read_key = [&, of_k = scales.first](std::int64_t sample, std::int64_t key,
+                                                    std::int64_t head, std::span<double> to) {
+        rows.read_key(sample, key, head, to);
+        const double factor = of_k(sample, key, head) / k(sample, key, head);
+        for (double& x : to) x *= factor;
+      };
+      variation.read_value = [&, of_v = scales.second](std::int64_t sample, std::int64_t key,
+                                                       std::int64_t head, std::span<double> to) {
+        rows.read_value(sample, key, head, to);
+        const double factor = of_v(sample, key, head) / v(sample, key, head);
+        for (double& x : to) x *= factor;
+      };
       return variation;
     };
-    if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
+    if (all_explained(rows, indices, vary)) return "would be explained if " + other.sentence;
   }
   return "";
 }

@@ -53,8 +53,8 @@ class LseExplainer {
     if (rows_.size() < 2 || fits([](const Row& row) { return row.stated; })) return "";
     for (const auto& explain :
          {&LseExplainer::of_factor, &LseExplainer::of_halves, &LseExplainer::of_range,
-          &LseExplainer::of_bias, &LseExplainer::of_mean_key, &LseExplainer::of_other_row,
-          &LseExplainer::of_stale_maximum}) {
+          &LseExplainer::of_last_tile, &LseExplainer::of_bias, &LseExplainer::of_mean_key,
+          &LseExplainer::of_other_row, &LseExplainer::of_stale_maximum}) {
       const std::string found = (this->*explain)();
       if (!found.empty()) return "only the LSE is wrong: " + found;
     }
@@ -145,6 +145,19 @@ class LseExplainer {
             "it is that of keys {} to {}: that of the last split, or the first keys "
             "are missing",
             bound, last);
+    }
+    return "";
+  }
+
+  // Tries the LSE before each row's last tile of keys. Rows with one tile do not count.
+  std::string of_last_tile() const {
+    for (std::int64_t size = smallest_tile; size <= last_key(); size *= 2) {
+      const bool lacks = fits([&](const Row& row) -> std::optional<double> {
+        const std::int64_t bound = row.keys.back() / size * size;
+        if (keys_before(row, bound) == 0) return std::nullopt;
+        return lse_before(row, bound);
+      });
+      if (lacks) return fmt::format("it lacks the row's last tile of {} keys", size);
     }
     return "";
   }

@@ -144,6 +144,19 @@ class PlaceSearch {
         };
       });
     }
+    if (!problem_.is_padded()) {
+      query("Q of a sample is read from the offset of its keys", [this](RowId id) {
+        const std::int64_t token =
+            geometry_.cu_seqlens_kv[static_cast<std::size_t>(id.sample)] + id.row;
+        const auto after = std::ranges::upper_bound(geometry_.cu_seqlens_q, token);
+        const auto sample = after - geometry_.cu_seqlens_q.begin() - 1;
+        if (after == geometry_.cu_seqlens_q.end()) return id.row = -1, id;  // behind the end
+        id.sample = static_cast<decltype(id.sample)>(sample);
+        id.row = static_cast<decltype(id.row)>(
+            token - geometry_.cu_seqlens_q[static_cast<std::size_t>(sample)]);
+        return id;
+      });
+    }
     if (problem_.heads_q > 1) {
       query("Q has another layout: heads before rows, read as rows before heads",
             [this](RowId id) { return calculator_.with_heads_first(id); });

@@ -280,9 +280,9 @@ planted("doubled", outputs=stage(lambda x: {"o": 2 * x.o}))
 planted("dropout", weights=stage(lambda x: {
     "p": x.p * (np.random.default_rng(7).random(x.p.shape) < 0.9) / F32(0.9)}))
 planted("one_element", outputs=stage(lambda x: {
-    "o": edited(x.o, (1, 0, 3), x.o[1, 0, 3] * F32(1.1)) if x.sample == 0 else x.o}))
+    "o": edited(x.o, (1, 0, 3), x.o[1, 0, 3] * F32(2)) if x.sample == 0 else x.o}))
 planted("two_elements", outputs=stage(lambda x: {
-    "o": edited(x.o, (1, 0, [3, 17]), x.o[1, 0, [3, 17]] * F32(1.1)) if x.sample == 0 else x.o}))
+    "o": edited(x.o, (1, 0, [3, 17]), x.o[1, 0, [3, 17]] * F32(2)) if x.sample == 0 else x.o}))
 planted("one_row", outputs=stage(lambda x: {
     "o": edited(x.o, (2, 1), x.o[2, 1] * F32(1.05)) if x.sample == 0 else x.o}))
 planted("one_column", outputs=stage(lambda x: {"o": edited(x.o, (..., 5), x.o[..., 4])}))
