@@ -27,6 +27,7 @@ class AlternativeProblems {
       return;
     }
     const bool has_ranges = !failing.keys_stated && !problem_.has_hidden_keys();
+    add_pages();  // first: with many keys, all other alternatives may exceed the time
     if (failing.keys_stated) {
       add_mask_tensors();
     } else {
@@ -34,7 +35,6 @@ class AlternativeProblems {
       add_windows();
     }
     if (has_ranges) add_ends();
-    add_pages();
     if (!failing.keys_stated) add_padding();
     add_features();
     add_biases();
@@ -454,9 +454,30 @@ class AlternativeProblems {
       return;
     StatedLayout layout = layout_;
     std::ranges::fill(layout.seqlens_kv, static_cast<std::int32_t>(problem_.seq_kv));
-    if (layout.seqlens_kv != layout_.seqlens_kv)
-      found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
-                       layout, lse_base_});
+    if (layout.seqlens_kv == layout_.seqlens_kv) return;
+    found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
+                     layout, lse_base_});
+    if (problem_.window_left >= 0 || problem_.window_right >= 0) return;
+    for (std::int64_t bound = 16; bound < problem_.seq_kv; bound *= 2)
+      add_padding_from(bound, layout);
+  }
+
+  // Adds the alternative that padded keys from a bound on are seen. `full` has all keys as valid.
+  void add_padding_from(std::int64_t bound, StatedLayout full) {
+    constexpr std::int64_t bits = 32;
+    const std::int64_t words = (problem_.seq_kv + bits - 1) / bits;
+    Problem problem = problem_;
+    problem.mask = Mask::custom;
+    full.mask_bits.assign(static_cast<std::size_t>(problem.batch * problem.seq_q * words), 0);
+    for (std::int64_t at = 0; at < problem.batch * problem.seq_q; ++at) {
+      for (std::int64_t key = 0; key < problem.seq_kv; ++key) {
+        if (key < geometry_.length_kv(at / problem.seq_q) || key >= bound)
+          full.mask_bits[static_cast<std::size_t>(at * words + key / bits)] |= 1U << (key % bits);
+      }
+    }
+    found.push_back(
+        {fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
+         problem, std::move(full), lse_base_});
   }
 
   const Geometry& geometry_;

@@ -99,8 +99,10 @@ constexpr std::array<std::string (*)(const FailingOutput&), 19> fits{
 
 // Returns the sentence of an error after which no other cause is looked for, or "".
 std::string final_cause(const FailingOutput& failing) {
-  const std::string rows = rows_without_answer(failing);
-  return rows.empty() ? few_elements(failing) : rows;
+  for (const auto& single : {&nan_of_hidden_keys, &rows_without_answer, &few_elements}) {
+    if (std::string sentence = single(failing); !sentence.empty()) return sentence;
+  }
+  return "";
 }
 
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.

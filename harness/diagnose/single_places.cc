@@ -11,11 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "harness/reference/key_values.h"
+
 namespace plumbline {
 namespace {
 
 constexpr std::size_t max_elements = 8, max_single_rows = 8;
-constexpr double max_share = 0.01;                                // of the elements
+constexpr double max_share = 0.01;  // of the elements
+// An element within its limits is wrong, too, if it exceeds this share of the limit of peak and so
+// many times the rms error of the others.
+constexpr double suspicious_share = 0.6, suspicious_rms = 5;
 constexpr double max_share_of_rows = 0.05, wrong_row_above = 25;  // mean of (e / sigma)^2
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because
 // limits for few rows are wider.
@@ -33,6 +38,7 @@ class Elements {
     if (static_cast<double>(wrong_.size()) > max_share * static_cast<double>(z.size()))
       wrong_.clear();
     if (wrong_.size() > max_elements) wrong_.clear();
+    if (!wrong_.empty()) add_suspicious();
   }
 
   const std::vector<std::size_t>& wrong() const { return wrong_; }
@@ -51,6 +57,19 @@ class Elements {
   }
 
  private:
+  // A loose spec hides elements that are wrong beside one that it does not hide.
+  void add_suspicious() {
+    const double threshold = std::max(suspicious_share * failing_.limits.peak,
+                                      suspicious_rms * rms([](std::size_t) { return true; }));
+    std::vector<std::size_t> all = wrong_;
+    for (std::size_t i = 0; i < failing_.comparison->z.size(); ++i) {
+      const bool stands_out = std::abs(double{failing_.comparison->z[i]}) > threshold;
+      if (stands_out && !std::ranges::binary_search(wrong_, i)) all.push_back(i);
+    }
+    if (all.size() > max_elements) return;
+    std::ranges::sort(all);
+    wrong_ = std::move(all);
+  }
   bool is_wrong(std::size_t i) const {
     const Reference& reference = *failing_.reference;
     const double z = std::abs(double{failing_.comparison->z[i]}), error = z * reference.sigma[i],
@@ -161,6 +180,41 @@ std::string few_rows(const FailingOutput& failing) {
   return fmt::format("{} wrong, all others are right: {}",
                      wrong.size() == 1 ? "one row is" : fmt::format("{} rows are", wrong.size()),
                      fmt::join(places, "; "));
+}
+
+std::string nan_of_hidden_keys(const FailingOutput& failing) {
+  const Geometry& geometry = *failing.geometry;
+  const Problem& problem = geometry.problem();
+  if (failing.faults->nan == 0 || problem.is_merge()) return "";
+  const Reference& reference = *failing.reference;
+  const std::vector<double> got = rows_of(geometry, failing.outputs, reference);
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  const KeyValues key_values(geometry, failing.inputs.k, failing.inputs.v,
+                             InputRounding(*failing.spec));
+  const auto is_nan = [](double x) { return std::isnan(x); };
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const RowId& id = reference.selection.rows[r];
+    const auto begin = got.begin() + static_cast<std::ptrdiff_t>(r * columns);
+    if (std::none_of(begin, begin + static_cast<std::ptrdiff_t>(columns), is_nan)) continue;
+    const std::int64_t head = id.head / problem.group();
+    std::vector<double> key_vector(static_cast<std::size_t>(problem.head_dim_qk)), value(columns);
+    for (std::int64_t key = 0; key < geometry.length_kv(id.sample); ++key) {
+      if (geometry.sees(id.sample, id.row, key, id.head)) continue;
+      key_values.key(id.sample, key, head, key_vector);
+      key_values.value(id.sample, key, head, value);
+      const bool of_v = std::ranges::any_of(value, is_nan);
+      if (!of_v && std::ranges::none_of(key_vector, is_nan)) continue;
+      bool is_seen = false;
+      for (std::int64_t row = 0; row < geometry.length_q(id.sample) && !is_seen; ++row)
+        is_seen = geometry.sees(id.sample, row, key, id.head);
+      return fmt::format(
+          "NaN of keys that {} reaches the output: {} of key {}, head {}, sample {} is NaN{}",
+          is_seen ? "the row does not see" : "no row sees", of_v ? "V" : "K", key, head, id.sample,
+          of_v ? ", and 0 times NaN is NaN" : "");
+    }
+    return "";  // other rows have the same cause
+  }
+  return "";
 }
 
 }  // namespace plumbline

@@ -150,7 +150,7 @@ class PlaceSearch {
             geometry_.cu_seqlens_kv[static_cast<std::size_t>(id.sample)] + id.row;
         const auto after = std::ranges::upper_bound(geometry_.cu_seqlens_q, token);
         const auto sample = after - geometry_.cu_seqlens_q.begin() - 1;
-        if (after == geometry_.cu_seqlens_q.end()) return id.row = -1, id;  // behind the end
+        if (after == geometry_.cu_seqlens_q.end()) return id.row = -1, id;  // after the end
         id.sample = static_cast<decltype(id.sample)>(sample);
         id.row = static_cast<decltype(id.row)>(
             token - geometry_.cu_seqlens_q[static_cast<std::size_t>(sample)]);
