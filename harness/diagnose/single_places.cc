@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t max_elements = 8, max_single_rows = 8;
 constexpr double max_share = 0.01;  // of the elements
-// An element within its limits is wrong, too, if it exceeds this share of the limit of peak and so
-// many times the rms error of the others.
+// An element within its limits is wrong, too, if it exceeds this share of the limit of peak and
+// suspicious_rms times the rms error of the others.
 constexpr double suspicious_share = 0.6, suspicious_rms = 5;
 constexpr double max_share_of_rows = 0.05, wrong_row_above = 25;  // mean of (e / sigma)^2
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because

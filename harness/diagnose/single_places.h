@@ -20,8 +20,8 @@ std::string few_rows(const FailingOutput& failing);
 // zeros and an LSE of -infinity; otherwise "".
 std::string rows_without_answer(const FailingOutput& failing);
 
-// Returns "NaN of keys that no row sees reaches the output: V of key 3, head 0, sample 1 is NaN, and
-// 0 times NaN is NaN" if a row with NaN does not see that key; otherwise "".
+// Returns "NaN of keys that no row sees reaches the output: V of key 3, head 0, sample 1 is NaN,
+// and 0 times NaN is NaN" if a row with NaN does not see that key; otherwise "".
 std::string nan_of_hidden_keys(const FailingOutput& failing);
 
 }  // namespace plumbline
