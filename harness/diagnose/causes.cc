@@ -205,7 +205,9 @@ FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
   std::optional<Rung> rung;
   if (exceeds && !spent) rung = looser_rung(failing);
   if (looks && !spent) {
-    const auto late = [&] { return Clock::now() - start > max_search_time; };
+    const auto late = [searched = Clock::now()] {
+      return Clock::now() - searched > max_search_time;
+    };
     sentences =
         explain_by_alternatives(failing, [&](std::size_t found) { return found > 0 || late(); });
     for (const auto& fit : fits) {
