@@ -14,9 +14,10 @@ namespace {
 
 constexpr double dropped_cost_limit = 4e6;  // multiply-adds
 constexpr std::size_t dropped_worst_rows = 16, fewest_rows = 8;
-constexpr double min_variance = 0.01;     // variance of the weights' factors
-constexpr double max_variance_ratio = 4;  // between a row and all rows
-constexpr double max_common_error = 0.2;  // |common factor - 1|
+constexpr double min_variance = 0.01;  // variance of the weights' factors
+// A row of one large weight has the variance 1 if that is dropped, otherwise (r / (1 - r))^2.
+constexpr double min_row_variance = 1e-3, max_row_variance = 2;
+constexpr double max_common_error = 0.4;  // |common factor - 1|
 
 // The squared error of a row, what factors of variance 1 would give, and how the output lies along
 // the expected one.
@@ -72,12 +73,10 @@ std::string dropped_weights(const FailingOutput& failing) {
   if (!(variance >= min_variance) || std::abs(all.along / all.expected - 1) > max_common_error)
     return "";
   for (const double of_row : variances) {
-    if (of_row > max_variance_ratio * variance || of_row * max_variance_ratio < variance) return "";
+    if (!(of_row >= min_row_variance && of_row <= max_row_variance)) return "";
   }
-  return fmt::format(
-      "each weight has an error of its own of {:.2g} %{}: dropout with probability {:.2g}",
-      100 * std::sqrt(variance), failing.outputs.lse == nullptr ? "" : ", and the LSE is right",
-      variance / (1 + variance));
+  return fmt::format("each weight has an error of its own{}: dropout",
+                     failing.outputs.lse == nullptr ? "" : ", and the LSE is right");
 }
 
 }  // namespace plumbline

@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// Returns "each weight has an error of its own of 33 %, and the LSE is right: dropout with
-// probability 0.1"; "" if the errors do not look so.
+// Returns "each weight has an error of its own, and the LSE is right: dropout"; "" if the errors do
+// not look so. Few rows do not tell its probability.
 //
 // Dropout multiplies each weight by m_k, which is 0 with probability r and 1 / (1 - r) otherwise.
 // The mean of m is 1 and its variance c^2 = r / (1 - r), so the squared error of column j has the
