@@ -129,7 +129,9 @@ std::string cause_of_change(const Reference& reference, std::span<const double> 
           : fmt::format("by up to {:.3g} sigma, and the error is {:.3g} sigma", change, error);
   return fmt::format(
       "the kernel is not deterministic: two calls with the same inputs differ {}. It has a race, "
-      "reads memory that was never written, or draws random numbers (dropout)",
+      "keeps state of an earlier call, reads memory that was never written, or draws random "
+      "numbers "
+      "(dropout)",
       size);
 }
 

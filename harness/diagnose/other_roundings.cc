@@ -96,21 +96,27 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
   add("the spec judged by", "", [](RoundingSpec&) {});
   ranking.add("the spec judged by", "", judged);
   constexpr Accumulator fp16_accumulator{DType::f16, false, 24, 1};
-  const std::string in_fp16 = "P V is accumulated in fp16, or O is rounded to fp16 between tiles";
+  const std::string in_fp16 =
+      "P V is accumulated in fp16, or O is rounded to fp16 between tiles or as a partial output";
   add("P V", in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
   add("P V", in_fp16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::f16; });
-  add("O between tiles", "O is rounded to bf16 between tiles",
-      [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
+  add("P V", in_fp16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::f16; });
+  const std::string in_bf16 = "O is rounded to bf16 between tiles or as a partial output";
+  add("O in bf16", in_bf16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
+  add("O in bf16", in_bf16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::bf16; });
   add("Q K^T", "Q K^T is accumulated in fp16",
       [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
   for (const DType dtype : narrow_dtypes) {
     if (problem.is_merge()) break;
-    add(fmt::format("partials to {}", name(dtype)),
-        fmt::format("partial outputs are rounded to {} before they are merged", name(dtype)),
-        [&](RoundingSpec& spec) { spec.split_partial_dtype = dtype; });
     add(fmt::format("Q to {}", name(dtype)),
         fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
         [&](RoundingSpec& spec) { spec.q_prescaled = dtype; });
+    add(fmt::format("Q to {}", name(dtype)),
+        fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
+        [&](RoundingSpec& spec) {
+          spec.q_prescaled = dtype;
+          spec.q_prescaled_without_log2e = true;
+        });
   }
   add("exp2", "exp2 has a relative error of 1e-4, as a polynomial of degree 3",
       [](RoundingSpec& spec) { spec.exp2_rel_error = std::max(spec.exp2_rel_error, 1e-4); });

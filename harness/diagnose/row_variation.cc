@@ -201,6 +201,18 @@ std::string other_fp8_scales(const FailingOutput& failing) {
     };
     if (all_explained(rows, indices, vary)) return "would be explained if " + other.sentence;
   }
+  if (problem.softcap == 0) return "";
+  const auto scaled_late = [&](const RowId& id) {
+    RowVariation variation = rows.stated(id);
+    variation.logit = [&, id, shape = rows.shape(id), head = variation.key_head](double product,
+                                                                                 std::int64_t key) {
+      const double scale = k(id.sample, key, head);
+      return scale * shape.logit(problem.softmax_scale() * product / scale, key);
+    };
+    return variation;
+  };
+  if (all_explained(rows, indices, scaled_late))
+    return "would be explained if K's fp8 scale multiplied logits after the softcap";
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct Element {
 class PlaceSearch {
  public:
   explicit PlaceSearch(const FailingOutput& failing)
-      : geometry_(*failing.geometry),
+      : failing_(failing),
+        geometry_(*failing.geometry),
         problem_(geometry_.problem()),
         calculator_(failing),
         rows_(informative_rows(failing, place_rows, place_cost_limit)) {
@@ -107,6 +109,10 @@ class PlaceSearch {
     place("each row has the output of the next row", [](RowId id) { return ++id.row, id; });
     place("each row has the output of the row before", [](RowId id) { return --id.row, id; });
     place("rows are exchanged in pairs", [](RowId id) { return id.row ^= 1, id; });
+    place("the wrong rows are exchanged in pairs", [wrong = wrong_rows()](RowId id) {
+      if (wrong.contains({id.sample, id.row})) id.row ^= 1;
+      return id;
+    });
     place("rows are in reversed order",
           [&](RowId id) { return id.row = geometry_.length_q(id.sample) - 1 - id.row, id; });
     if (heads > 1) {
@@ -122,6 +128,20 @@ class PlaceSearch {
       place("samples are exchanged: each has the output of the next sample",
             [=](RowId id) { return id.sample = (id.sample + 1) % batch, id; });
     }
+  }
+
+  // Returns (sample, row) of clearly wrong rows.
+  std::set<std::pair<std::int64_t, std::int64_t>> wrong_rows() const {
+    constexpr double wrong_above = 25;  // mean of (e / sigma)^2, as in locate()
+    std::set<std::pair<std::int64_t, std::int64_t>> wrong;
+    const Reference& reference = *failing_.reference;
+    for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+      const RowId& id = reference.selection.rows[r];
+      if (reference.visible[r] > 0 &&
+          squared_error(failing_, r) > wrong_above * static_cast<double>(reference.columns))
+        wrong.emplace(id.sample, id.row);
+    }
+    return wrong;
   }
 
   // Explanations by another Q, K or V.
@@ -324,6 +344,7 @@ class PlaceSearch {
     }
   }
 
+  const FailingOutput& failing_;
   const Geometry& geometry_;
   const Problem& problem_;
   const RowCalculator calculator_;
