@@ -269,7 +269,7 @@ bug(2, "sink_of_first_head", weights=stage(lambda x: {} if x.case.sinks is None 
 bug(3, "page_size_as_power_of_two", inputs=stage(
     lambda x: {} if not hasattr(x.case, "page_size") or not x.case.page_size
     or x.case.page_size & (x.case.page_size - 1) == 0
-    else {"k": np.roll(x.k, 1, 0), "v": np.roll(x.v, 1, 0)}))
+    else {"k": np.roll(x.k, 1, 0)}))
 bug(3, "page_of_32_loses_last_key", inputs=stage(
     lambda x: {} if getattr(x.case, "page_size", 0) != 32
     else {"seen": edited(x.seen, (slice(None), slice(-1, None)), False)}))
