@@ -559,7 +559,7 @@ def support():
     for way, where, reason in (
             ("*", 'kv_dtype = ["e4m3", "e5m2"]', "fp8 is not declared"),
             ("qk_fp16", 'law = ["extreme", "exact"]', "q k overflows"),
-            ("s_rounded_twice", 'law = "extreme", dtype = "fp16"', "q k overflows")):
+            ("s_rounded_twice", 'law = ["extreme", "exact"], dtype = "fp16"', "q k overflows")):
         yield "\n".join(["", "[[unsupported]]", f'kernel = "legal_ways/{way}"',
                          f"where = {{ {where} }}", f'reason = "{reason}"'])
 
