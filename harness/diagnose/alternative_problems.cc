@@ -258,6 +258,39 @@ class AlternativeProblems {
     found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
   }
 
+  // Adds tiles of keys that a tile of queries leaves out, because they are chosen by its first query.
+  void add_tiled_extents() {
+    const bool has_window = problem_.window_left >= 0;
+    if (!problem_.is_causal() && !has_window) return;
+    for (std::int64_t rows = 16; rows <= 64; rows *= 2) {
+      for (std::int64_t keys = 16; keys <= 128; keys *= 2) {
+        const auto of_first = [this, rows](std::int64_t sample, std::int64_t row) {
+          return geometry_.visible_keys(sample, row / rows * rows);
+        };
+        if (problem_.is_causal()) {
+          add_ranges(
+              fmt::format("if each tile of {} queries saw only the tiles of {} keys that its first "
+                          "query sees: the edge of the visible keys is that of another query",
+                          rows, keys),
+              [=](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
+                const std::int64_t end = of_first(sample, row).end;
+                return KeyRange{stated.begin, std::min(stated.end, (end + keys - 1) / keys * keys)};
+              });
+        }
+        if (!has_window) continue;
+        add_ranges(fmt::format(
+                       "if each tile of {} queries skipped the first tile of {} keys in its window",
+                       rows, keys),
+                   [=](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
+                     const std::int64_t begin = of_first(sample, row).begin;
+                     const std::int64_t skipped =
+                         begin % keys == 0 ? 0 : begin / keys * keys + keys;
+                     return KeyRange{std::max(stated.begin, skipped), stated.end};
+                   });
+      }
+    }
+  }
+
   // Adds windows whose left side is that of the first query of a tile.
   void add_tiled_windows() {
     if (problem_.window_left < 0) return;
@@ -308,6 +341,7 @@ class AlternativeProblems {
   // Adds visible ranges with another first or last key.
   void add_ends() {
     add_tiled_windows();
+    add_tiled_extents();
     add_dropped_keys();
     if (problem_.is_causal()) {
       const auto moved = [&](std::int64_t by) {
