@@ -6,22 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numbers>
 #include <utility>
 
-#include "harness/diagnose/alternative_search.h"
+#include "harness/diagnose/alternative_list.h"
+#include "harness/diagnose/alternative_ranges.h"
 
 namespace plumbline {
 namespace {
 
-class AlternativeProblems {
+class AlternativeProblems : public AlternativeList {
  public:
-  explicit AlternativeProblems(const FailingOutput& failing)
-      : geometry_(*failing.geometry),
-        problem_(geometry_.problem()),
-        layout_(layout_of(geometry_, failing.keys_stated)),
-        lse_base_(failing.outputs.lse_base) {
+  explicit AlternativeProblems(const FailingOutput& failing) : AlternativeList(failing) {
     if (problem_.is_merge()) {
       add_of_merge();
       return;
@@ -34,19 +32,14 @@ class AlternativeProblems {
       add_masks();
       add_windows();
     }
-    if (has_ranges) add_ends();
+    if (has_ranges) std::ranges::move(alternative_ranges(failing), std::back_inserter(found));
     if (!failing.keys_stated) add_padding();
     add_features();
     add_biases();
     add_scales();
   }
-  std::vector<AlternativeProblem> found;
 
  private:
-  void add(std::string sentence, const Problem& problem) {
-    found.push_back({std::move(sentence), problem, layout_, lse_base_});
-  }
-
   // Adds another base of the LSEs, and one part left out.
   void add_of_merge() {
     Problem problem = problem_;
@@ -195,117 +188,6 @@ class AlternativeProblems {
     }
   }
 
-  // Adds an alternative in which each row sees the keys that `keys` returns for its stated range.
-  template <class Keys>
-  void add_ranges(std::string sentence, const Keys& keys) {
-    StatedLayout layout = layout_;
-    layout.visible.clear();
-    bool differs = false;
-    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
-      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
-        const KeyRange stated = geometry_.visible_keys(sample, row);
-        KeyRange range = keys(sample, row, stated);
-        range.begin = std::max<std::int64_t>(range.begin, 0);
-        range.end = std::min(range.end, geometry_.length_kv(sample));
-        if (range.size() == 0) range = {0, 0};
-        differs = differs || !(range == stated);
-        layout.visible.push_back(range);
-      }
-    }
-    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
-  }
-
-  // Adds masks that also hide one key of each tile.
-  void add_dropped_keys() {
-    constexpr double max_bits = 1e7;
-    const bool needs_corner =
-        problem_.alibi != Alibi::none && problem_.mask == Mask::causal_top_left;
-    const double bits =
-        static_cast<double>(geometry_.total_q()) * static_cast<double>(problem_.seq_kv);
-    if (needs_corner || geometry_.bias != nullptr || !(bits <= max_bits)) return;
-    for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
-      for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
-        add_visible(fmt::format("if every {} key, from key {} on, were not seen",
-                                tile == 2 ? "2nd" : fmt::format("{}th", tile), first),
-                    [&](std::int64_t key) { return key % tile != first; });
-      }
-    }
-  }
-
-  // Adds the stated mask without the keys for which `keeps` returns false.
-  template <class Keeps>
-  void add_visible(std::string sentence, const Keeps& keeps) {
-    constexpr std::int64_t bits = 32;
-    const std::int64_t words = (problem_.seq_kv + bits - 1) / bits;
-    Problem problem = problem_;
-    problem.mask = Mask::custom;
-    problem.window_left = problem.window_right = -1;
-    StatedLayout layout = layout_;
-    layout.visible.clear();
-    layout.mask_heads = 1;
-    layout.mask_bits.assign(static_cast<std::size_t>(problem_.batch * problem_.seq_q * words), 0);
-    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
-      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
-        const KeyRange keys = geometry_.visible_keys(sample, row);
-        for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-          if (!keeps(key)) continue;
-          const auto word =
-              static_cast<std::size_t>((sample * problem_.seq_q + row) * words + key / bits);
-          layout.mask_bits[word] |= std::uint32_t{1} << (key % bits);
-        }
-      }
-    }
-    found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
-  }
-
-  // Adds tiles of keys that a tile of queries leaves out, because they are chosen by its first query.
-  void add_tiled_extents() {
-    const bool has_window = problem_.window_left >= 0;
-    if (!problem_.is_causal() && !has_window) return;
-    for (std::int64_t rows = 16; rows <= 64; rows *= 2) {
-      for (std::int64_t keys = 16; keys <= 128; keys *= 2) {
-        const auto of_first = [this, rows](std::int64_t sample, std::int64_t row) {
-          return geometry_.visible_keys(sample, row / rows * rows);
-        };
-        if (problem_.is_causal()) {
-          add_ranges(
-              fmt::format("if each tile of {} queries saw only the tiles of {} keys that its first "
-                          "query sees: the edge of the visible keys is that of another query",
-                          rows, keys),
-              [=](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-                const std::int64_t end = of_first(sample, row).end;
-                return KeyRange{stated.begin, std::min(stated.end, (end + keys - 1) / keys * keys)};
-              });
-        }
-        if (!has_window) continue;
-        add_ranges(fmt::format(
-                       "if each tile of {} queries skipped the first tile of {} keys in its window",
-                       rows, keys),
-                   [=](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-                     const std::int64_t begin = of_first(sample, row).begin;
-                     const std::int64_t skipped =
-                         begin % keys == 0 ? 0 : begin / keys * keys + keys;
-                     return KeyRange{std::max(stated.begin, skipped), stated.end};
-                   });
-      }
-    }
-  }
-
-  // Adds windows whose left side is that of the first query of a tile.
-  void add_tiled_windows() {
-    if (problem_.window_left < 0) return;
-    for (std::int64_t tile = 16; tile <= 256; tile *= 2) {
-      const std::string sentence = fmt::format(
-          "if the window began where it does for the first query of each tile of {}", tile);
-      add_ranges(sentence, [&](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-        return KeyRange{diagonal(sample, row) / tile * tile - problem_.window_left, stated.end};
-      });
-      add_ranges(sentence, [&](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-        return KeyRange{diagonal(sample, row / tile * tile) - problem_.window_left, stated.end};
-      });
-    }
-  }
-
   // Adds pages that the page table does not name.
   void add_pages() {
     if (!problem_.is_paged()) return;
@@ -329,90 +211,6 @@ class AlternativeProblems {
       if (modulus >= geometry_.page_count()) continue;
       with(fmt::format("if page numbers were taken modulo {}", modulus),
            [=](std::int64_t, std::int64_t stated) { return stated % modulus; });
-    }
-  }
-
-  std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
-    return problem_.mask == Mask::causal_top_left
-               ? row
-               : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
-  }
-
-  // Adds visible ranges with another first or last key.
-  void add_ends() {
-    add_tiled_windows();
-    add_tiled_extents();
-    add_dropped_keys();
-    if (problem_.is_causal()) {
-      const auto moved = [&](std::int64_t by) {
-        return [this, by](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-          const std::int64_t at = diagonal(sample, row);
-          const std::int64_t begin = problem_.window_left < 0 ? 0 : at - problem_.window_left;
-          return at + 1 + by <= 0 ? KeyRange{}
-                                  : KeyRange{stated.size() > 0 ? stated.begin : begin, at + 1 + by};
-        };
-      };
-      add_ranges("if each query saw one key after its last one: the mask is off by one", moved(1));
-      add_ranges("if no query saw its own key: the mask is off by one", moved(-1));
-    }
-    if (problem_.mask == Mask::prefix_lm) {
-      add_ranges("if the prefix were one key shorter: off by one",
-                 [this](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-                   return KeyRange{
-                       stated.begin,
-                       std::max(stated.end - 1, std::min(stated.end, diagonal(sample, row) + 1))};
-                 });
-    }
-    if (problem_.mask == Mask::block_diagonal) {
-      add_ranges("if each document began one key early: off by one",
-                 [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin - 1, stated.end};
-                 });
-    }
-    add_ranges(
-        "if each sample's last key were not seen: off by one in a length",
-        [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-          return KeyRange{stated.begin, std::min(stated.end, geometry_.length_kv(sample) - 1)};
-        });
-    for (std::int64_t count = 2; count < std::min<std::int64_t>(problem_.seq_kv, 256); count *= 2) {
-      add_ranges(fmt::format("if each sample's last {} keys were not seen", count),
-                 [this, count](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin,
-                                   std::min(stated.end, geometry_.length_kv(sample) - count)};
-                 });
-      add_ranges(
-          fmt::format("if keys after each sample's last full tile of {} were not seen", count),
-          [this, count](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-            return KeyRange{stated.begin,
-                            std::min(stated.end, geometry_.length_kv(sample) / count * count)};
-          });
-    }
-    const auto add_full_tile = [this](std::string sentence, std::int64_t size) {
-      add_ranges(std::move(sentence),
-                 [this, size](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   const std::int64_t length = geometry_.length_kv(sample),
-                                      lost = length % size == 0 ? size : 0;
-                   return KeyRange{stated.begin, std::min(stated.end, length - lost)};
-                 });
-    };
-    if (problem_.is_paged())
-      add_full_tile("if a sample's last page were not seen where it is full", problem_.page_size);
-    for (std::int64_t size = 16; size <= 128; size *= 2) {
-      add_full_tile(
-          fmt::format("if a sample's last tile of {} keys were not seen where it is full", size),
-          size);
-    }
-    add_ranges("if each sample's first key were not seen",
-               [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                 return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};
-               });
-    if (problem_.is_paged()) {
-      add_ranges("if the length were the length before this call's tokens were appended",
-                 [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin,
-                                   std::min(stated.end, geometry_.length_kv(sample) -
-                                                            geometry_.length_q(sample))};
-                 });
     }
   }
 
@@ -515,11 +313,6 @@ class AlternativeProblems {
         {fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
          problem, std::move(full), lse_base_});
   }
-
-  const Geometry& geometry_;
-  const Problem& problem_;
-  const StatedLayout layout_;
-  const int lse_base_;
 };
 
 }  // namespace

@@ -1,0 +1,58 @@
+// A list of alternative problems, and what its makers share. Private to harness/diagnose.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/diagnose/alternative_problems.h"
+#include "harness/diagnose/alternative_search.h"
+
+namespace plumbline {
+
+struct AlternativeList {
+  explicit AlternativeList(const FailingOutput& failing)
+      : geometry_(*failing.geometry),
+        problem_(geometry_.problem()),
+        layout_(layout_of(geometry_, failing.keys_stated)),
+        lse_base_(failing.outputs.lse_base) {}
+
+  void add(std::string sentence, const Problem& problem) {
+    found.push_back({std::move(sentence), problem, layout_, lse_base_});
+  }
+
+  // Adds an alternative in which each row sees the keys that `keys` returns for its stated range.
+  template <class Keys>
+  void add_ranges(std::string sentence, const Keys& keys) {
+    StatedLayout layout = layout_;
+    layout.visible.clear();
+    bool differs = false;
+    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
+        const KeyRange stated = geometry_.visible_keys(sample, row);
+        KeyRange range = keys(sample, row, stated);
+        range.begin = std::max<std::int64_t>(range.begin, 0);
+        range.end = std::min(range.end, geometry_.length_kv(sample));
+        if (range.size() == 0) range = {0, 0};
+        differs = differs || !(range == stated);
+        layout.visible.push_back(range);
+      }
+    }
+    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+  }
+
+  std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
+    return problem_.mask == Mask::causal_top_left
+               ? row
+               : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
+  }
+
+  std::vector<AlternativeProblem> found;
+  const Geometry& geometry_;
+  const Problem& problem_;
+  const StatedLayout layout_;
+  const int lse_base_;
+};
+
+}  // namespace plumbline
