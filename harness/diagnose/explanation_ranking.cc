@@ -23,7 +23,8 @@ constexpr double min_mean = 0.25, min_median_share = 0.3;
 const double thousand_to_one = std::log(1000.0);
 // A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer shows which
 // explanation is likelier, so |z| is capped.
-double lse_penalty(double z) { return std::min(z * z, 144.0) / 2; }
+constexpr double max_squared = 144;
+double lse_penalty(double z) { return std::min(z * z, max_squared) / 2; }
 
 }  // namespace
 
@@ -52,8 +53,10 @@ void ExplanationRanking::add(const std::string& kind, const std::string& sentenc
     misfits += answers_.fits(misfit) ? 0 : 1;
     if (static_cast<double>(misfits) > (1 - min_share_of_rows) * static_cast<double>(rows_.size()))
       return;
-    entry.log_likelihood -=
-        draws_[n] * (misfit.squared / 2 + misfit.log_sigmas) + lse_penalty(misfit.lse);
+    // A replayed rounding goes the other way at a tie, so a few rows may be far off.
+    const double squared =
+        std::min(misfit.squared, max_squared * static_cast<double>(failing_.reference->columns));
+    entry.log_likelihood -= draws_[n] * (squared / 2 + misfit.log_sigmas) + lse_penalty(misfit.lse);
   }
   if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
 }
