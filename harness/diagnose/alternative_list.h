@@ -42,6 +42,24 @@ struct AlternativeList {
     if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
   }
 
+  // Returns the bits of a mask, [batch, seq_q, words]. of_row(sample, row) returns a predicate of
+  // the keys that the row sees.
+  template <class OfRow>
+  std::vector<std::uint32_t> mask_bits(const OfRow& of_row) const {
+    constexpr std::int64_t bits = 32;
+    const std::int64_t rows = problem_.seq_q, words = (problem_.seq_kv + bits - 1) / bits;
+    std::vector<std::uint32_t> mask(static_cast<std::size_t>(problem_.batch * rows * words));
+    for (std::int64_t at = 0; at < problem_.batch * rows; ++at) {
+      const auto sees = of_row(at / rows, at % rows);
+      for (std::int64_t key = 0; key < problem_.seq_kv; ++key) {
+        if (sees(key))
+          mask[static_cast<std::size_t>(at * words + key / bits)] |= std::uint32_t{1}
+                                                                     << (key % bits);
+      }
+    }
+    return mask;
+  }
+
   std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
     return problem_.mask == Mask::causal_top_left
                ? row

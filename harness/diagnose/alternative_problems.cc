@@ -298,17 +298,12 @@ class AlternativeProblems : public AlternativeList {
 
   // Adds the alternative that padded keys from a bound on are seen. `full` has all keys as valid.
   void add_padding_from(std::int64_t bound, StatedLayout full) {
-    constexpr std::int64_t bits = 32;
-    const std::int64_t words = (problem_.seq_kv + bits - 1) / bits;
     Problem problem = problem_;
     problem.mask = Mask::custom;
-    full.mask_bits.assign(static_cast<std::size_t>(problem.batch * problem.seq_q * words), 0);
-    for (std::int64_t at = 0; at < problem.batch * problem.seq_q; ++at) {
-      for (std::int64_t key = 0; key < problem.seq_kv; ++key) {
-        if (key < geometry_.length_kv(at / problem.seq_q) || key >= bound)
-          full.mask_bits[static_cast<std::size_t>(at * words + key / bits)] |= 1U << (key % bits);
-      }
-    }
+    full.mask_bits = mask_bits([&](std::int64_t sample, std::int64_t) {
+      const std::int64_t length = geometry_.length_kv(sample);
+      return [=](std::int64_t key) { return key < length || key >= bound; };
+    });
     found.push_back(
         {fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
          problem, std::move(full), lse_base_});

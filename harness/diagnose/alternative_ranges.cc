@@ -116,26 +116,19 @@ class AlternativeRanges : public AlternativeList {
   // Adds the stated mask without the keys for which `keeps` returns false.
   template <class Keeps>
   void add_visible(std::string sentence, const Keeps& keeps) {
-    constexpr std::int64_t bits = 32;
-    const std::int64_t words = (problem_.seq_kv + bits - 1) / bits;
     Problem problem = problem_;
     problem.mask = Mask::custom;
     problem.window_left = problem.window_right = -1;
     StatedLayout layout = layout_;
     layout.visible.clear();
     layout.mask_heads = 1;
-    layout.mask_bits.assign(static_cast<std::size_t>(problem_.batch * problem_.seq_q * words), 0);
-    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
-      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
-        const KeyRange keys = geometry_.visible_keys(sample, row);
-        for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-          if (!keeps(key)) continue;
-          const auto word =
-              static_cast<std::size_t>((sample * problem_.seq_q + row) * words + key / bits);
-          layout.mask_bits[word] |= std::uint32_t{1} << (key % bits);
-        }
-      }
-    }
+    layout.mask_bits = mask_bits([&](std::int64_t sample, std::int64_t row) {
+      const KeyRange keys =
+          row < geometry_.length_q(sample) ? geometry_.visible_keys(sample, row) : KeyRange{};
+      return [&keeps, keys](std::int64_t key) {
+        return key >= keys.begin && key < keys.end && keeps(key);
+      };
+    });
     found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
   }
 

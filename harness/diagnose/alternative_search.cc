@@ -144,7 +144,6 @@ class SecondLook {
 
 // Returns the row positions whose error is far beyond rounding.
 std::set<std::int64_t> wrong_positions(const FailingOutput& failing) {
-  constexpr double wrong_above = 25;  // mean of (e / sigma)^2, as in locate()
   std::map<std::int64_t, std::pair<double, double>> energies;  // squared error and elements
   for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
     if (failing.reference->visible[r] == 0) continue;

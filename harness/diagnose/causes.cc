@@ -130,8 +130,7 @@ std::string cause_of_change(const Reference& reference, std::span<const double> 
   return fmt::format(
       "the kernel is not deterministic: two calls with the same inputs differ {}. It has a race, "
       "keeps state of an earlier call, reads memory that was never written, or draws random "
-      "numbers "
-      "(dropout)",
+      "numbers (dropout)",
       size);
 }
 

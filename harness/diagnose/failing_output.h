@@ -30,5 +30,7 @@ std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::siz
 // Returns the sum of (e / sigma)^2 over a row of the reference, without elements that are not
 // finite.
 double squared_error(const FailingOutput& failing, std::size_t row);
+// Mean of (e / sigma)^2 of elements above which they are clearly wrong.
+inline constexpr double wrong_above = 25;
 
 }  // namespace plumbline

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "harness/base/text.h"
+#include "harness/diagnose/failing_output.h"
 #include "harness/reference/reference_context.h"
 
 namespace plumbline {
@@ -29,7 +30,7 @@ constexpr double min_share_of_key = 0.25;
 constexpr double false_location_share = 1e-3;
 constexpr std::size_t variance_rows = 16;  // rows that rho is estimated from (locate.h)
 // mean of (e / sigma)^2 over a head, row or column
-constexpr double right_below = 4, wrong_above = 25;
+constexpr double right_below = 4;
 
 // <e, d> and <d, d> of one hypothesis in units of sigma, and the row with the largest <d, d>.
 struct Fit {

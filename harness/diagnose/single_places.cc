@@ -21,7 +21,7 @@ constexpr double max_share = 0.01;  // of the elements
 // An element within its limits is wrong, too, if it exceeds this share of the limit of peak and
 // suspicious_rms times the rms error of the others.
 constexpr double suspicious_share = 0.6, suspicious_rms = 5;
-constexpr double max_share_of_rows = 0.05, wrong_row_above = 25;  // mean of (e / sigma)^2
+constexpr double max_share_of_rows = 0.05;
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because
 // limits for few rows are wider.
 constexpr double right_rms = 1.35, right_rms_of_line = 1.5;
@@ -158,7 +158,7 @@ std::string few_rows(const FailingOutput& failing) {
     if (reference.visible[r] == 0) continue;
     ++seen;
     const double energy = squared_error(failing, r);
-    if (energy > wrong_row_above * static_cast<double>(columns)) {
+    if (energy > wrong_above * static_cast<double>(columns)) {
       wrong.push_back(r);
       continue;
     }

@@ -132,7 +132,6 @@ class PlaceSearch {
 
   // Returns (sample, row) of clearly wrong rows.
   std::set<std::pair<std::int64_t, std::int64_t>> wrong_rows() const {
-    constexpr double wrong_above = 25;  // mean of (e / sigma)^2, as in locate()
     std::set<std::pair<std::int64_t, std::int64_t>> wrong;
     const Reference& reference = *failing_.reference;
     for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {

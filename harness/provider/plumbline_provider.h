@@ -225,7 +225,7 @@ typedef struct plumbline_tensor {
 // unless the kernel's description says base 2, in the same rows as out.
 //   a row that sees no key  out is 0 and lse -infinity. If the LSE includes a sink, lse is the
 //                           sink, up to rounding (in base 2 the sink times log2(e)).
-//   a padded query row      out follows the padding policy. lse may contain anything that repeats.
+//   a padded query row      out follows the padding policy. lse: any value, equal in each run.
 //
 // outputs, [output_count], names every output of the call: out, lse, and kernel_outputs of the
 // provider. The latter are float32 in the shape of lse, -infinity in rows that see no key.
