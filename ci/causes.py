@@ -5,6 +5,8 @@ Runs each failure of tests/causes/planted.toml, whose head explains the columns,
 first cause with the expected one. Fails below 90 % right or above 3 % wrong.
 """
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import re
 import sqlite3
@@ -47,8 +49,13 @@ def failures(plumbline, folder, *arguments):
         return [(row[1] or "", row[2]) for row in connection.execute(JUDGED)]
 
 
-def cause_of(plumbline, folder, failure):
+def cause_of(plumbline, failure):
     """Returns the first cause that the report names, or None if nothing failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return cause_in(plumbline, folder, failure)
+
+
+def cause_in(plumbline, folder, failure):
     kernel = failure["kernel"]
     if kernel.startswith("planted/"):
         found = failures(plumbline, folder, str(FOLDER / "planted_suite.toml"),
@@ -80,6 +87,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plumbline", default=str(ROOT / "build" / "ci" / "bin" / "plumbline"))
     parser.add_argument("--only", action="append", metavar="KERNEL", default=[])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--wrong", action="store_true", help="print no line for right causes")
     arguments = parser.parse_args()
     if not pathlib.Path(arguments.plumbline).is_file():
@@ -91,9 +99,9 @@ def main():
             parser.error(f"--only {name}: tests/causes/planted.toml has no such kernel")
     chosen = [f for f in table if not arguments.only or f["kernel"] in arguments.only]
     counts = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, failure in enumerate(chosen, 1):
-            cause = cause_of(arguments.plumbline, folder, failure)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        causes = pool.map(lambda failure: cause_of(arguments.plumbline, failure), chosen)
+        for number, (failure, cause) in enumerate(zip(chosen, causes), 1):
             result = judged(failure, cause)
             counts[result] = counts.get(result, 0) + 1
             if result != "right" or not arguments.wrong:

@@ -32,7 +32,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev
   libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
   libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev liblz4-dev libzstd-dev
-  libcpp-httplib-dev
+  libcpp-httplib-dev libflint-arb-dev
   gcovr clang-format clang-tidy shellcheck codespell mmdebstrap
   groff-base  # needed by tests of the manual pages
 )

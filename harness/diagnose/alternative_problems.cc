@@ -90,7 +90,10 @@ class AlternativeProblems : public AlternativeList {
         add(same ? "if the mask were causal" : "if the mask were causal, bottom-right",
             with(Mask::causal_bottom_right));
         if (!same) add("if the mask were causal, top-left", with(Mask::causal_top_left));
-        if (problem_.mask == Mask::custom) add_transposed_bits();
+        if (problem_.mask == Mask::custom) {
+          add_transposed_bits();
+          add_wrapped_offsets();
+        }
         break;
     }
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
@@ -109,6 +112,7 @@ class AlternativeProblems : public AlternativeList {
     found.push_back({"if the mask were not applied", problem, std::move(layout), lse_base_});
     if (!geometry_.has_hidden_keys()) return;
     add_transposed_bits();
+    add_wrapped_offsets();
     const std::int64_t heads = geometry_.mask_heads, batch = problem_.batch;
     if (heads > 1) {
       add_bits("if all heads had the mask of head 0", [](std::int64_t, std::int64_t sample) {
@@ -141,6 +145,47 @@ class AlternativeProblems : public AlternativeList {
     }
     if (layout.mask_bits != geometry_.mask_bits)
       found.push_back({"if the mask were transposed", problem_, std::move(layout), lse_base_});
+  }
+
+  // Adds masks whose offset within a sample's bits overflows at 16 bits, in bits or in bytes.
+  void add_wrapped_offsets() {
+    constexpr std::int64_t bits = 32, limit = 1 << 16;
+    const std::int64_t words = problem_.seq_q * geometry_.mask_words;
+    for (const auto& [unit, wraps_at] : {std::pair{"bits", limit / bits}, {"bytes", limit / 4}}) {
+      if (words <= wraps_at) continue;
+      StatedLayout layout = layout_;
+      layout.mask_heads = geometry_.mask_heads;
+      layout.mask_bits = geometry_.mask_bits;
+      for (std::size_t at = 0; at < layout.mask_bits.size(); ++at) {
+        const auto word = static_cast<std::int64_t>(at) % words;
+        layout.mask_bits[at] =
+            geometry_.mask_bits[at - static_cast<std::size_t>(word - word % wraps_at)];
+      }
+      const std::string sentence = fmt::format(
+          "if the mask's offset in {} had 16 bits, so that later rows had the mask of another row",
+          unit);
+      // A kernel may still begin and end at the keys that the stated mask shows.
+      StatedLayout within = layout;
+      for (std::size_t at = 0; at < within.mask_bits.size(); ++at)
+        within.mask_bits[at] &= bits_in_range(static_cast<std::int64_t>(at));
+      found.push_back({sentence, problem_, std::move(layout), lse_base_});
+      found.push_back({sentence, problem_, std::move(within), lse_base_});
+    }
+  }
+
+  // Returns the bits of a word of the mask from a row's first visible key to its last one.
+  std::uint32_t bits_in_range(std::int64_t word) const {
+    constexpr std::int64_t bits = 32;
+    const std::int64_t row = word / geometry_.mask_words, matrix = row / problem_.seq_q,
+                       query = row % problem_.seq_q, sample = matrix % problem_.batch,
+                       first = word % geometry_.mask_words * bits;
+    if (query >= geometry_.length_q(sample)) return 0;
+    const KeyRange keys = geometry_.visible_keys(sample, query, matrix / problem_.batch);
+    std::uint32_t in_range = 0;
+    for (std::int64_t bit = 0; bit < bits; ++bit) {
+      if (first + bit >= keys.begin && first + bit < keys.end) in_range |= std::uint32_t{1} << bit;
+    }
+    return in_range;
   }
 
   // Adds a mask in which each (head, sample) has the bits of another.

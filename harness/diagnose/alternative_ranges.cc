@@ -21,6 +21,7 @@ class AlternativeRanges : public AlternativeList {
   // Adds visible ranges with another first or last key.
   void add_ends() {
     add_tiled_windows();
+    add_packed_window();
     add_tiled_extents();
     add_dropped_keys();
     if (problem_.is_causal()) {
@@ -96,39 +97,68 @@ class AlternativeRanges : public AlternativeList {
     }
   }
 
-  // Adds masks that also hide one key of each tile.
-  void add_dropped_keys() {
+  // Returns true if a mask of bits can replace the stated one, at a moderate cost.
+  bool allows_bits(std::int64_t heads) const {
     constexpr double max_bits = 1e7;
     const bool needs_corner =
         problem_.alibi != Alibi::none && problem_.mask == Mask::causal_top_left;
     const double bits =
-        static_cast<double>(geometry_.total_q()) * static_cast<double>(problem_.seq_kv);
-    if (needs_corner || geometry_.bias != nullptr || !(bits <= max_bits)) return;
+        static_cast<double>(heads * geometry_.total_q()) * static_cast<double>(problem_.seq_kv);
+    return !needs_corner && geometry_.bias == nullptr && bits <= max_bits;
+  }
+
+  // Adds a window whose left side counts rows of packed heads: token * group + head in its group.
+  void add_packed_window() {
+    const std::int64_t group = problem_.group(), heads = problem_.heads_q;
+    if (problem_.window_left < 0 || group == 1 || !allows_bits(heads)) return;
+    std::vector<std::uint32_t> bits;
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const std::vector<std::uint32_t> of_head =
+          visible_bits([&](std::int64_t sample, std::int64_t row, std::int64_t key) {
+            const std::int64_t packed = row * group + head % group;
+            return key >= diagonal(sample, row) + packed - row - problem_.window_left;
+          });
+      bits.insert(bits.end(), of_head.begin(), of_head.end());
+    }
+    add_bits("if the window's left side counted packed rows (query heads of a key head) as queries",
+             heads, std::move(bits));
+  }
+
+  // Adds masks that also hide one key of each tile.
+  void add_dropped_keys() {
+    if (!allows_bits(1)) return;
     for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
       for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
-        add_visible(fmt::format("if every {} key, from key {} on, were not seen",
-                                tile == 2 ? "2nd" : fmt::format("{}th", tile), first),
-                    [&](std::int64_t key) { return key % tile != first; });
+        add_bits(fmt::format("if every {} key, from key {} on, were not seen",
+                             tile == 2 ? "2nd" : fmt::format("{}th", tile), first),
+                 1, visible_bits([=](std::int64_t, std::int64_t, std::int64_t key) {
+                   return key % tile != first;
+                 }));
       }
     }
   }
 
-  // Adds the stated mask without the keys for which `keeps` returns false.
+  // Returns the bits of the stated mask without the keys for which `keeps` returns false.
   template <class Keeps>
-  void add_visible(std::string sentence, const Keeps& keeps) {
+  std::vector<std::uint32_t> visible_bits(const Keeps& keeps) const {
+    return mask_bits([&](std::int64_t sample, std::int64_t row) {
+      const KeyRange keys =
+          row < geometry_.length_q(sample) ? geometry_.visible_keys(sample, row) : KeyRange{};
+      return [&keeps, keys, sample, row](std::int64_t key) {
+        return key >= keys.begin && key < keys.end && keeps(sample, row, key);
+      };
+    });
+  }
+
+  // Adds a mask of bits, [heads, batch, seq_q, words], in place of the stated one.
+  void add_bits(std::string sentence, std::int64_t heads, std::vector<std::uint32_t> bits) {
     Problem problem = problem_;
     problem.mask = Mask::custom;
     problem.window_left = problem.window_right = -1;
     StatedLayout layout = layout_;
     layout.visible.clear();
-    layout.mask_heads = 1;
-    layout.mask_bits = mask_bits([&](std::int64_t sample, std::int64_t row) {
-      const KeyRange keys =
-          row < geometry_.length_q(sample) ? geometry_.visible_keys(sample, row) : KeyRange{};
-      return [&keeps, keys](std::int64_t key) {
-        return key >= keys.begin && key < keys.end && keeps(key);
-      };
-    });
+    layout.mask_heads = heads;
+    layout.mask_bits = std::move(bits);
     found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
   }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -20,6 +21,8 @@ constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-add
 constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
 constexpr double rms_of_few_rows = 3;        // loose limit, because columns share P's errors
 constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
+// Scales to start from, as factors of the stated one.
+constexpr std::array scale_starts{1.0, 0.5, 2.0, 0.25, 4.0};
 
 double cost_of_row(const FailingOutput& failing, std::size_t r) {
   const Problem& problem = failing.geometry->problem();
@@ -52,10 +55,9 @@ class ScaleFit {
         rows_(informative_rows(failing, 8, first_look_cost)),
         got_(rows_of(*failing.geometry, failing.outputs, *failing.reference)) {}
 
-  // Returns the scale at which the output fits best, starting from the stated one; 0 if the steps
-  // do not converge.
-  double run() const {
-    double scale = failing_.geometry->problem().softmax_scale();
+  // Returns the scale at which the output fits best, starting from `scale`; 0 if the steps do not
+  // converge.
+  double run(double scale) const {
     for (int i = 0; i < scale_steps; ++i) {
       const double step = step_at(scale);
       if (!std::isfinite(step)) return 0;
@@ -268,17 +270,21 @@ std::string explain_wrong_rows(const FailingOutput& failing) {
 
 std::string other_scale(const FailingOutput& failing) {
   const ScaleFit fit(failing);
-  const double stated = failing.geometry->problem().softmax_scale(), scale = fit.run();
-  const double change = scale / stated - 1;
-  if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
-      !SecondLook(failing).explains(fit.at(scale), failing.outputs.lse_base))
-    return "";
-  if (std::abs(change) < 0.5) {
-    return fmt::format("the softmax scale is {:.2g} % too {}", 100 * std::abs(change),
-                       change > 0 ? "large" : "small");
+  const SecondLook look(failing);
+  const double stated = failing.geometry->problem().softmax_scale();
+  for (const double start : scale_starts) {
+    const double scale = fit.run(stated * start), change = scale / stated - 1;
+    if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
+        !look.explains(fit.at(scale), failing.outputs.lse_base))
+      continue;
+    if (std::abs(change) < 0.5) {
+      return fmt::format("the softmax scale is {:.2g} % too {}", 100 * std::abs(change),
+                         change > 0 ? "large" : "small");
+    }
+    return fmt::format("the softmax scale is {:.3g} times the stated one: {:.6g} instead of {:.6g}",
+                       scale / stated, scale, stated);
   }
-  return fmt::format("the softmax scale is {:.3g} times the stated one: {:.6g} instead of {:.6g}",
-                     scale / stated, scale, stated);
+  return "";
 }
 
 }  // namespace plumbline

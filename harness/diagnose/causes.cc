@@ -8,9 +8,11 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/base/thread_time.h"
 #include "harness/diagnose/alternative_search.h"
 #include "harness/diagnose/dropped_weights.h"
 #include "harness/diagnose/error_shape.h"
+#include "harness/diagnose/exponential_error.h"
 #include "harness/diagnose/key_columns.h"
 #include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/lost_columns.h"
@@ -23,11 +25,9 @@
 namespace plumbline {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Share of the squared error that a wrong scale must explain to be named.
 constexpr double min_share_of_scale = 0.5;
-constexpr auto max_search_time = std::chrono::seconds(3);  // per case of a run
+constexpr auto max_search_time = std::chrono::seconds(3);  // of the processor, per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
@@ -91,11 +91,11 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 19> fits{
-    &other_key_heads,  &exchanged_heads,    &other_fp8_scales, &other_sinks,  &other_slopes,
-    &other_scale,      &larger_key_columns, &truncation,       &narrowed,     &narrowed_lse,
-    &wrong_lse,        &wrong_places,       &factor_of_heads,  &wrong_factor, &explain_wrong_rows,
-    &likeliest_change, &dropped_weights,    &lost_columns,     &few_rows};
+constexpr std::array<std::string (*)(const FailingOutput&), 20> fits{
+    &other_key_heads,    &exchanged_heads,    &other_fp8_scales, &other_sinks,       &other_slopes,
+    &other_scale,        &larger_key_columns, &truncation,       &narrowed,          &narrowed_lse,
+    &wrong_lse,          &wrong_places,       &factor_of_heads,  &exponential_error, &wrong_factor,
+    &explain_wrong_rows, &likeliest_change,   &dropped_weights,  &lost_columns,      &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "".
 std::string final_cause(const FailingOutput& failing) {
@@ -195,7 +195,7 @@ void CauseBudget::take(std::chrono::microseconds used) {
 
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget) {
-  const auto start = Clock::now();
+  const auto start = thread_time();
   if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause), ""};
   const bool looks = !nothing_to_explain(failing),
              exceeds = !within_limits(failing.comparison->statistics, failing.limits),
@@ -206,8 +206,8 @@ FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
   std::optional<Rung> rung;
   if (exceeds && !spent) rung = looser_rung(failing);
   if (looks && !spent) {
-    const auto late = [searched = Clock::now()] {
-      return Clock::now() - searched > max_search_time;
+    const auto late = [searched = thread_time()] {
+      return thread_time() - searched > max_search_time;
     };
     sentences =
         explain_by_alternatives(failing, [&](std::size_t found) { return found > 0 || late(); });
@@ -218,8 +218,9 @@ FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
   }
   const bool is_pattern = sentences.empty();
   if (is_pattern) add_pattern(failing, sentences);
-  budget.take(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start));
+  budget.take(std::chrono::duration_cast<std::chrono::microseconds>(thread_time() - start));
   FirstCause cause;
+  cause.explains = !is_pattern;
   if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
   if (looks && spent) {
     cause.sentence =

@@ -45,11 +45,18 @@ ExplanationRanking::ExplanationRanking(const FailingOutput& failing)
 
 void ExplanationRanking::add(const std::string& kind, const std::string& sentence,
                              const Vary& vary) {
+  add_answers(kind, sentence, [&](std::size_t n) {
+    const RowId& id = answers_.row(rows_[n]);
+    return answers_.answer(id, vary(id));
+  });
+}
+
+void ExplanationRanking::add_answers(const std::string& kind, const std::string& sentence,
+                                     const Answer& answer) {
   Entry entry{kind, sentence, 0, {}, false};
   std::size_t misfits = 0;
   for (std::size_t n = 0; n < rows_.size(); ++n) {
-    const RowMisfit misfit = answers_.misfit(
-        rows_[n], answers_.answer(answers_.row(rows_[n]), vary(answers_.row(rows_[n]))));
+    const RowMisfit misfit = answers_.misfit(rows_[n], answer(n));
     misfits += answers_.fits(misfit) ? 0 : 1;
     if (static_cast<double>(misfits) > (1 - min_share_of_rows) * static_cast<double>(rows_.size()))
       return;

@@ -51,16 +51,19 @@ std::vector<Rung> fp8_ladder(const Problem& problem) {
   RoundingSpec widened = strict;
   widened.p_dtype = widened.kv_dequantized_to = wide;
   widened.p_prescale = 1;
-  widened.qk_accumulator = widened.pv_accumulator = tensor_core_accumulator;
+  RoundingSpec hopper = strict;
+  hopper.qk_accumulator = hopper.pv_accumulator = fp8_accumulator;
+  const std::string p_rounded =
+      fmt::format("P to {}{} before P V", name(problem.dtype),
+                  strict.p_prescale == 1 ? "" : fmt::format(" times {}", strict.p_prescale));
   constexpr auto formulas = "docs/judging-formulas.md, \"Rounding spec\"";
   return {{"fp32", "only the output: P and all sums stay in fp32", formulas, fp32_spec(problem)},
           {"widened",
            fmt::format("Q, K and V to {0} after their scales, P to {0} before P V", name(wide)),
            formulas, widened},
-          {"FlashAttention-3",
-           fmt::format("P to {}{} before P V, sums of 13 bits", name(problem.dtype),
-                       strict.p_prescale == 1 ? "" : fmt::format(" times {}", strict.p_prescale)),
-           std::string(flash_attention) + "hopper/softmax.h", strict}};
+          {"fp8 P", p_rounded + ", sums in fp32", formulas, strict},
+          {"FlashAttention-3", p_rounded + ", sums of 13 bits",
+           std::string(flash_attention) + "hopper/softmax.h", hopper}};
 }
 
 std::string normalised(std::string_view text) {
@@ -247,6 +250,7 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
   }
   if (problem.is_merge() && wanted == "flashattention2") return rungs.front();
   if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
+  if (problem.has_fp8_q() && own == "strict") return rungs[rungs.size() - 2];
   if (problem.has_fp8_q() && wanted == "flashattention2") return rungs.back();
   return fail(
       fmt::format("spec \"{}\" is not a rounding model for {} inputs", text, name(problem.dtype)),

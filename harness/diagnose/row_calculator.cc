@@ -82,7 +82,8 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   std::vector<std::int64_t> seen;
   std::vector<double> p;  // holds logits first
   const bool has_sink = !side().sinks.empty();
-  double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
+  const bool sink_is_logit = has_sink && !variation.adds_sink_itself;
+  double maximum = sink_is_logit ? variation.sink : -std::numeric_limits<double>::infinity();
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
     if (variation.read_key) {
@@ -102,8 +103,10 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   for (std::size_t n = 0; n < p.size(); ++n) tie[n] = tie_of(p[n], variation.s_rounded);
   for (double& x : p) x = std::exp(x - maximum);
   const double sum = std::accumulate(p.begin(), p.end(), 0.0),
-               with_sink = sum + (has_sink ? std::exp(variation.sink - maximum) : 0);
-  if (variation.round_p) variation.round_p(p, with_sink);
+               of_sink = sink_is_logit ? std::exp(variation.sink - maximum) : variation.sink,
+               with_sink = sum + (has_sink ? of_sink : 0);
+  std::vector<double> p_ties(p.size(), 0.0);
+  if (variation.round_p) variation.round_p(seen, p, with_sink, p_ties);
   CalculatedRow answer;
   for (std::size_t n = 0; n < p.size(); ++n)
     answer.lse_tie = std::hypot(answer.lse_tie, p[n] / with_sink * tie[n]);
@@ -116,6 +119,7 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   answer.lse =
       maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum) - missing_bias(id);
   std::vector<double> value(answer.o.size());
+  answer.o_tie.assign(value.size(), 0);
   for (std::size_t n = 0; n < seen.size(); ++n) {
     if (variation.read_value) {
       variation.read_value(id.sample, seen[n], variation.value_head, value);
@@ -125,14 +129,31 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
     }
     if (variation.change_value) variation.change_value(value);
     for (std::size_t j = 0; j < value.size(); ++j) answer.o[j] += p[n] * value[j];
+    if (p_ties[n] == 0) continue;
+    for (std::size_t j = 0; j < value.size(); ++j)
+      answer.o_tie[j] = std::hypot(answer.o_tie[j], p_ties[n] * value[j]);
   }
-  for (double& x : answer.o) x *= variation.value_factor / with_sink;
+  const double of_sum = variation.value_factor / with_sink;
+  for (double& x : answer.o) x *= of_sum;
+  for (double& x : answer.o_tie) x *= of_sum;
   return answer;
 }
 
 void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
   stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
                id.head, to);
+}
+
+std::vector<double> RowCalculator::all_logits(const RowId& id) const {
+  std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size()), logits;
+  read_query(id, q);
+  const LogitShape stated = shape(id);
+  for (std::int64_t key = 0; key < geometry_.length_kv(id.sample); ++key) {
+    read_key(id.sample, key, id.head / problem_.group(), k);
+    const double product = std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    logits.push_back(stated.logit(problem_.softmax_scale() * product, key));
+  }
+  return logits;
 }
 
 double RowCalculator::mean_product(const RowId& id) const {
@@ -159,17 +180,20 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
   RowMisfit misfit;
   for (std::size_t j = 0; j < columns; ++j) {
     const double before = larger * (answer.has_stated_values ? double{spre[j]} : of_row);
-    const double sigma = std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0));
+    const double tie = answer.o_tie.empty() ? 0 : answer.o_tie[j],
+                 sigma = std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0), tie);
     const double z = std::abs(got_[r * columns + j] - o[j]) / sigma;
     if (exceeds(z, misfit.largest)) misfit.largest = z;
     misfit.squared += z * z;
     misfit.log_sigmas += std::log(sigma);
   }
   if (failing_.outputs.lse == nullptr) return misfit;
+  const double got_lse = lse_at(geometry_, failing_.outputs, row(r));
+  if (std::isnan(got_lse) && std::isnan(answer.lse)) return misfit;
   // An fp32 LSE that is larger than stated has a larger error.
   const double stated_lse = std::abs(failing_.reference->lse[r]),
                larger_lse = std::max(1.0, std::abs(answer.lse) / std::max(1.0, stated_lse));
-  misfit.lse = std::abs(lse_at(geometry_, failing_.outputs, row(r)) - answer.lse) /
+  misfit.lse = std::abs(got_lse - answer.lse) /
                std::hypot(larger_lse * double{failing_.reference->lse_sigma[r]}, answer.lse_tie);
   return misfit;
 }

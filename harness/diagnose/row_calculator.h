@@ -37,14 +37,18 @@ struct RowVariation {
   std::function<double(double product, std::int64_t key)> logit;
   DType s_rounded = DType::none;  // dtype to which `logit` rounds
   // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` adds the unrounded p and
-  // the sink.
-  std::function<void(std::span<double> p, double sum)> round_p;
+  // the sink. `ties` may get the spacing of each p that fp32 errors may round the other way.
+  std::function<void(std::span<const std::int64_t> keys, std::span<double> p, double sum,
+                     std::span<double> ties)>
+      round_p;
+  bool adds_sink_itself = false;  // the sum adds the sink, not its exponential
 };
 
 struct CalculatedRow {
   std::vector<double> o;           // [head_dim_vo]
   double lse = 0;                  // natural units
   double lse_tie = 0;              // standard deviation of lse due to ties of rounded logits
+  std::vector<double> o_tie;       // the same of o, if rounded numbers may be at ties; or empty
   double sum_p2 = 1;               // sum of the squared weights
   bool has_stated_values = false;  // V is read as stated
 };
@@ -97,6 +101,8 @@ class RowCalculator {
                   std::span<double> to) const {
     reference_context_.key_values.value(sample, key, head, to);
   }
+  // Returns the stated logits of all keys of the row's sample, visible or not.
+  std::vector<double> all_logits(const RowId& id) const;
   // Returns q . mean(K) over all keys of the sample, visible or not.
   double mean_product(const RowId& id) const;
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of

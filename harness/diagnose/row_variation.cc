@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numbers>
 
@@ -110,6 +112,53 @@ bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& in
          });
 }
 
+// Returns the sink of each head in `indices` at which a row's output has the length that it has.
+std::map<std::int64_t, double> fitted_sinks(const FailingOutput& failing, const RowCalculator& rows,
+                                            const std::vector<std::size_t>& indices) {
+  const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, *failing.reference);
+  const auto columns = static_cast<std::size_t>(failing.reference->columns);
+  std::map<std::int64_t, std::pair<double, double>> best;  // head -> weight of the fit, sink
+  for (const std::size_t r : indices) {
+    RowVariation variation = rows.stated(rows.row(r));
+    variation.sink = -std::numeric_limits<double>::infinity();
+    const CalculatedRow without = rows.answer(rows.row(r), variation);
+    double along = 0, squared = 0;
+    for (std::size_t j = 0; j < columns; ++j) {
+      along += got[r * columns + j] * without.o[j];
+      squared += without.o[j] * without.o[j];
+    }
+    const double share = along / squared;  // of the keys in the softmax
+    if (!(share > 0 && share < 1)) continue;
+    // A share near 0 or 1 gives the sink with few digits.
+    auto& [weight, sink] = best[rows.row(r).head];
+    if (share * (1 - share) <= weight) continue;
+    weight = share * (1 - share);
+    sink = without.lse + std::log((1 - share) / share);
+  }
+  std::map<std::int64_t, double> sinks;
+  for (const auto& [head, fit] : best) sinks[head] = fit.second;
+  return sinks;
+}
+
+std::string sinks_of_heads(const FailingOutput& failing, const RowCalculator& rows,
+                           const std::vector<std::size_t>& indices) {
+  const auto sinks = fitted_sinks(failing, rows, indices);
+  const auto vary = [&](const RowId& id) {
+    RowVariation variation = rows.stated(id);
+    if (const auto at = sinks.find(id.head); at != sinks.end()) variation.sink = at->second;
+    return variation;
+  };
+  if (sinks.empty() || !all_explained(rows, indices, vary)) return "";
+  std::string text;
+  for (const auto& [head, sink] : sinks) {
+    const double stated = rows.side().sinks[static_cast<std::size_t>(head)];
+    if (std::abs(sink - stated) < 0.01 * (1 + std::abs(stated))) continue;
+    text += fmt::format("{} {:.3g} instead of {:.3g} for head {}", text.empty() ? "" : ",", sink,
+                        stated, head);
+  }
+  return text.empty() ? "" : "would be explained by other attention sinks:" + text;
+}
+
 }  // namespace
 
 std::string other_key_heads(const FailingOutput& failing) {
@@ -158,9 +207,20 @@ std::string other_fp8_scales(const FailingOutput& failing) {
     return Scale(
         [=](std::int64_t, std::int64_t key, std::int64_t head) { return scale(0, key, head); });
   };
+  const auto squared = [](const Scale& scale) {
+    return Scale([=](std::int64_t sample, std::int64_t key, std::int64_t head) {
+      return std::pow(scale(sample, key, head), 2);
+    });
+  };
+  const auto first = [](const Scale& scale) {
+    return Scale([=](std::int64_t, std::int64_t, std::int64_t) { return scale(0, 0, 0); });
+  };
   std::vector<Other> others{
       {"K's fp8 scale were not applied", with(none, v)},
       {"V's fp8 scale were not applied", with(k, none)},
+      {"K's fp8 scale were applied twice", with(squared(k), v)},
+      {"V's fp8 scale were applied twice", with(k, squared(v))},
+      {"all of K and V took the fp8 scales of sample 0 and key head 0", with(first(k), first(v))},
       {"V were multiplied by the fp8 scale of K", with(k, k)},
       {"every head took the fp8 scales of key head 0", with(at_head(k, 0), at_head(v, 0))},
       {fmt::format("query head h took the fp8 scales of key head h % {}", problem.heads_kv),
@@ -240,7 +300,14 @@ std::string other_sinks(const FailingOutput& failing) {
     };
     if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
   }
-  return "";
+  const auto without_exponential = [&](const RowId& id) {
+    RowVariation variation = rows.stated(id);
+    variation.adds_sink_itself = true;
+    return variation;
+  };
+  if (all_explained(rows, indices, without_exponential))
+    return "would be explained if the attention sinks were added to the sum without an exponential";
+  return sinks_of_heads(failing, rows, indices);
 }
 
 std::string other_slopes(const FailingOutput& failing) {

@@ -225,11 +225,23 @@ class Calls {
 
   // Names what changed in a later call, if an earlier call has already failed.
   void explain_change() {
-    const Reference& reference = *measurement_.reference;
-    const std::string change = cause_of_change(
-        reference, measurement_.rows, rows_of(*measurement_.geometry, output(), reference));
-    const std::string& rest = change.empty() ? outcome_.cause : change;
-    outcome_.cause = outcome_.call_difference + (rest.empty() ? "" : "\n" + rest);
+    const std::vector<double> rows =
+        rows_of(*measurement_.geometry, output(), *measurement_.reference);
+    outcome_.cause = with_change(outcome_.call_difference, rows, measurement_, "the first call");
+  }
+
+  // Returns what changed, `difference`, and why. The cause of `failed`, one of the two calls, is
+  // kept if it explains that call. `rows`: the output of the later call.
+  std::string with_change(const std::string& difference, const std::vector<double>& rows,
+                          const Measurement& failed, const std::string& name) const {
+    const std::string& cause = failed.outcome.cause;
+    std::string rest = cause_of_change(*measurement_.reference, measurement_.rows, rows);
+    if (rest.empty()) {
+      rest = cause;
+    } else if (failed.cause_explains) {
+      rest += fmt::format("\nfor {}: {}", name, cause);
+    }
+    return difference + (rest.empty() ? "" : "\n" + rest);
   }
 
   // Judges a later call. If it fails, its comparison replaces the outcome's.
@@ -242,13 +254,12 @@ class Calls {
     note_fault(reply, later.outcome);
     calls_.judge(request, later);
     if (!has_failed(later.outcome)) return;
+    if (!difference.empty()) later.outcome.cause = with_change(difference, later.rows, later, name);
     static_cast<ComparedOutput&>(outcome_) = std::move(static_cast<ComparedOutput&>(later.outcome));
     if (!later.outcome.saved_to.empty()) outcome_.saved_to = later.outcome.saved_to;
     std::string& detail = outcome_.faults.detail;
     if (!detail.empty()) detail = fmt::format("in {}: {}", name, detail);
-    if (difference.empty()) return;
-    outcome_.call_difference = difference;
-    outcome_.cause = difference + (outcome_.cause.empty() ? "" : "\n" + outcome_.cause);
+    if (!difference.empty()) outcome_.call_difference = difference;
   }
 
   const CaseCalls& calls_;

@@ -18,6 +18,7 @@ struct Measurement {
   // null unless status is ok and the case was measured, not reused
   std::shared_ptr<const Reference> reference;
   std::vector<double> rows = {};  // the output at the reference's rows, [R, D]
+  bool cause_explains = false;    // outcome.cause explains the output of the first call
   bool inputs_changed = false;    // the inputs were overwritten; the status is not ok
   // A crash caused by earlier cases, seen before this case or in it.
   std::optional<LateCrash> late = std::nullopt;

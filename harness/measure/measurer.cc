@@ -447,6 +447,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
                                          outcome.c.kernel, *options_.causes);
     outcome.cause = cause.sentence;
     outcome.looser_rung = cause.looser_rung;
+    measurement.cause_explains = cause.explains;
   }
   if (!options_.save_failures.empty()) save_to(options_.save_failures);
 }

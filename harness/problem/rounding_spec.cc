@@ -180,9 +180,7 @@ RoundingSpec strict_spec(const Problem& problem) {
   spec.p_dtype = fp32 ? DType::f32 : problem.dtype;
   spec.p_prescale = default_prescale(spec.p_dtype);
   spec.lse_base = problem.merge == Merge::base_2 ? 2 : 0;
-  spec.qk_accumulator = fp32                  ? fma_accumulator
-                        : problem.has_fp8_q() ? fp8_accumulator
-                                              : tensor_core_accumulator;
+  spec.qk_accumulator = fp32 ? fma_accumulator : tensor_core_accumulator;
   spec.pv_accumulator = spec.qk_accumulator;
   spec.out_dtype = problem.out();
   return spec;

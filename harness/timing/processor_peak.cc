@@ -1,8 +1,6 @@
 // Measures multiply-adds in registers, loads from the first-level cache, and a copy.
 #include "harness/timing/processor_peak.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,6 +15,8 @@
 #include <immintrin.h>
 #endif
 
+#include "harness/base/thread_time.h"
+
 namespace plumbline {
 namespace {
 
@@ -25,11 +25,7 @@ constexpr int steps = 20'000;                               // per attempt, abou
 constexpr std::size_t cached_bytes = std::size_t{8} << 10;  // at most a quarter of the smallest L1
 constexpr std::size_t copied_bytes = std::size_t{32} << 20;
 
-double thread_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+double thread_seconds() { return std::chrono::duration<double>(thread_time()).count(); }
 
 // Keeps the compiler from removing the computation of `value`.
 template <class Value>

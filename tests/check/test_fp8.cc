@@ -62,7 +62,7 @@ TEST(Fp8Dumps, RoundingInEveryScaleGranularity) {
     const Problem problem = fp8_problem(scales);
     const auto report = judged(problem, flash_attention_3());
     EXPECT_EQ(report.answer, Answer::rounding) << name(scales) << ": " << report.sentence;
-    EXPECT_EQ(rung(report), "FlashAttention-3") << name(scales) << ": " << report.sentence;
+    EXPECT_EQ(rung(report), "fp8 P") << name(scales) << ": " << report.sentence;
     EXPECT_EQ(rung(judged(problem, {})), "fp32") << name(scales);
     Emulated widened;
     widened.inputs = widened.p = DType::bf16;
