@@ -164,28 +164,21 @@ class AlternativeProblems : public AlternativeList {
       const std::string sentence = fmt::format(
           "if the mask's offset in {} had 16 bits, so that later rows had the mask of another row",
           unit);
-      // A kernel may still begin and end at the keys that the stated mask shows.
-      StatedLayout within = layout;
-      for (std::size_t at = 0; at < within.mask_bits.size(); ++at)
-        within.mask_bits[at] &= bits_in_range(static_cast<std::int64_t>(at));
+      // The bits of a row's last word may be those of keys after the last one.
+      for (std::size_t at = 0; at < layout.mask_bits.size(); ++at)
+        layout.mask_bits[at] &= bits_of_keys(static_cast<std::int64_t>(at));
       found.push_back({sentence, problem_, std::move(layout), lse_base_});
-      found.push_back({sentence, problem_, std::move(within), lse_base_});
     }
   }
 
-  // Returns the bits of a word of the mask from a row's first visible key to its last one.
-  std::uint32_t bits_in_range(std::int64_t word) const {
+  // Returns the bits of a word of the mask whose keys exist.
+  std::uint32_t bits_of_keys(std::int64_t word) const {
     constexpr std::int64_t bits = 32;
-    const std::int64_t row = word / geometry_.mask_words, matrix = row / problem_.seq_q,
-                       query = row % problem_.seq_q, sample = matrix % problem_.batch,
-                       first = word % geometry_.mask_words * bits;
-    if (query >= geometry_.length_q(sample)) return 0;
-    const KeyRange keys = geometry_.visible_keys(sample, query, matrix / problem_.batch);
-    std::uint32_t in_range = 0;
-    for (std::int64_t bit = 0; bit < bits; ++bit) {
-      if (first + bit >= keys.begin && first + bit < keys.end) in_range |= std::uint32_t{1} << bit;
-    }
-    return in_range;
+    const std::int64_t matrix = word / (problem_.seq_q * geometry_.mask_words),
+                       first = word % geometry_.mask_words * bits,
+                       count = geometry_.length_kv(matrix % problem_.batch) - first;
+    if (count >= bits) return ~std::uint32_t{0};
+    return count <= 0 ? 0 : (std::uint32_t{1} << count) - 1;
   }
 
   // Adds a mask in which each (head, sample) has the bits of another.

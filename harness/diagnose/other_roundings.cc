@@ -6,20 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
-#include <vector>
 
 #include "harness/diagnose/explanation_ranking.h"
 #include "harness/diagnose/ladder.h"
 #include "harness/diagnose/split_results.h"
+#include "harness/diagnose/tiled_weights.h"
 #include "harness/diagnose/wrong_addresses.h"
 
 namespace plumbline {
 namespace {
 
 constexpr std::array narrow_dtypes{DType::bf16, DType::f16};
-constexpr std::array coarser_dtypes{DType::tf32, DType::f16, DType::bf16, DType::e4m3};
 
 // Adds roundings of S at different points between q . k and the logit.
 void add_rounded_s(const FailingOutput& failing, ExplanationRanking& ranking) {
@@ -69,10 +67,12 @@ void add_rounded_s(const FailingOutput& failing, ExplanationRanking& ranking) {
 // Adds roundings of Q after the softmax scale, with and without log2(e).
 void add_rounded_q(const FailingOutput& failing, ExplanationRanking& ranking) {
   const double scale = failing.geometry->problem().softmax_scale();
+  const bool is_fp32 = failing.geometry->problem().dtype == DType::f32;
   for (const DType dtype : {DType::tf32, DType::bf16, DType::f16}) {
+    if (dtype == DType::tf32 && !is_fp32) continue;
     for (const double unit : {std::numbers::log2e, 1.0}) {
       // The kind is that of the sigma of the same rounding.
-      ranking.add(fmt::format("Q to {}", name(dtype)),
+      ranking.add(kind_of("Q", dtype),
                   fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
                   [&, dtype, unit](const RowId& id) {
                     RowVariation variation = ranking.answers().stated(id);
@@ -103,112 +103,6 @@ void add_clamped_products(const FailingOutput& failing, ExplanationRanking& rank
                 return variation;
               });
 }
-
-// Returns true if a kernel may round P to `dtype`, and that is coarser than in the judged spec. One
-// that widens fp8 K and V to the dtype of Q has P in that dtype.
-bool may_be_p(const FailingOutput& failing, DType dtype) {
-  const Problem& problem = failing.geometry->problem();
-  const bool is_excluded = dtype == DType::e4m3 && problem.has_fp8_kv() && !problem.has_fp8_q();
-  return !is_excluded && unit_roundoff(dtype) > unit_roundoff(failing.spec->p_dtype);
-}
-
-// Adds roundings of P relative to the maximum that a kernel knows at a tile of keys.
-class TiledWeights {
- public:
-  TiledWeights(const FailingOutput& failing, ExplanationRanking& ranking)
-      : failing_(failing),
-        geometry_(*failing.geometry),
-        ranking_(ranking),
-        judged_(failing.spec->p_dtype) {}
-
-  void add() {
-    for (std::int64_t tile = 16; tile <= 128; tile *= 2) {
-      for (const DType dtype : coarser_dtypes) {
-        if (!may_be_p(failing_, dtype)) continue;
-        // The kind is that of the sigma of the same rounding.
-        add(fmt::format("P to {}", name(dtype)), fmt::format("P is rounded to {}", name(dtype)),
-            tile, {.dtype = dtype});
-      }
-      if (judged_ == DType::f32 || judged_ == DType::none) continue;
-      add("small P", "P below the smallest normal number is flushed to zero", tile,
-          {.dtype = judged_, .flushes = true});
-      add("small P", "P is too small: the maximum starts at 0 or at a large finite number", tile,
-          {.dtype = judged_, .starts_at_zero = true});
-      add("small P", "P is too small: the maximum is taken over hidden keys, too", tile,
-          {.dtype = judged_, .sees_hidden = true});
-    }
-  }
-
- private:
-  struct Rule {
-    DType dtype;
-    bool flushes = false, starts_at_zero = false, sees_hidden = false;
-  };
-  // The largest logits of the tiles up to one, in which the row sees keys.
-  struct Tile {
-    double visible = -std::numeric_limits<double>::infinity(), all = visible;
-    double maximum(const Rule& rule) const {
-      return rule.sees_hidden ? all : rule.starts_at_zero ? std::max(visible, 0.0) : visible;
-    }
-  };
-
-  void add(const std::string& kind, const std::string& sentence, std::int64_t tile,
-           const Rule& rule) {
-    ranking_.add(kind, sentence, [=, this](const RowId& id) {
-      RowVariation variation = ranking_.answers().stated(id);
-      variation.round_p = [=, tiles = tiles_of(id, tile)](std::span<const std::int64_t> keys,
-                                                          std::span<double> p, double,
-                                                          std::span<double> ties) {
-        for (std::size_t n = 0; n < keys.size(); ++n) {
-          // p is relative to the row's maximum. A kernel rounds it relative to that of its tile.
-          const Tile& at = tiles[static_cast<std::size_t>(keys[n] / tile)];
-          const double unit = std::exp(at.maximum(rule) - tiles.back().visible), x = p[n] / unit,
-                       rounded = round_to(x, rule.dtype);
-          ties[n] = unit * tie_of_p(x, rounded, rule.dtype);
-          p[n] = rule.flushes && rounded < smallest_normal(rule.dtype) ? 0 : rounded * unit;
-        }
-      };
-      return variation;
-    });
-  }
-
-  // Returns the spacing at x if the fp32 error of an exponential may round x the other way,
-  // otherwise 0.
-  static double tie_of_p(double x, double rounded, DType dtype) {
-    const double spacing = ulp(x, dtype), from_tie = spacing / 2 - std::abs(x - rounded),
-                 error = 0x1p-20 * x * std::max(1.0, std::abs(std::log(x)));
-    return x > 0 && from_tie <= error ? spacing : 0;
-  }
-  static double smallest_normal(DType dtype) {
-    return 2 * half_smallest_subnormal(dtype) * std::ldexp(1.0, significand_bits(dtype) - 1);
-  }
-
-  std::vector<Tile> tiles_of(const RowId& id, std::int64_t tile) const {
-    const std::vector<double> logits = ranking_.answers().all_logits(id);
-    std::vector<Tile> tiles;
-    Tile running;
-    const auto count = static_cast<std::int64_t>(logits.size());
-    for (std::int64_t begin = 0; begin < count; begin += tile) {
-      Tile with = running;
-      bool sees_any = false;
-      for (std::int64_t key = begin; key < std::min(begin + tile, count); ++key) {
-        const double logit = logits[static_cast<std::size_t>(key)];
-        with.all = std::max(with.all, logit);
-        if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
-        sees_any = true;
-        with.visible = std::max(with.visible, logit);
-      }
-      if (sees_any) running = with;
-      tiles.push_back(running);
-    }
-    return tiles;
-  }
-
-  const FailingOutput& failing_;
-  const Geometry& geometry_;
-  ExplanationRanking& ranking_;
-  const DType judged_;
-};
 
 // Adds roundings of P relative to the row's largest logit, which a kernel knows only if it sees all
 // keys before it rounds.
@@ -257,11 +151,9 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
       [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
   for (const DType dtype : narrow_dtypes) {
     if (problem.is_merge()) break;
-    add(fmt::format("Q to {}", name(dtype)),
-        fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
+    add(kind_of("Q", dtype), fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
         [&](RoundingSpec& spec) { spec.q_prescaled = dtype; });
-    add(fmt::format("Q to {}", name(dtype)),
-        fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
+    add(kind_of("Q", dtype), fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
         [&](RoundingSpec& spec) {
           spec.q_prescaled = dtype;
           spec.q_prescaled_without_log2e = true;
@@ -271,7 +163,7 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
       [](RoundingSpec& spec) { spec.exp2_rel_error = std::max(spec.exp2_rel_error, 1e-4); });
   for (const DType dtype : coarser_dtypes) {
     if (!may_be_p(failing, dtype)) continue;
-    add(fmt::format("P to {}", name(dtype)), fmt::format("P is rounded to {}", name(dtype)),
+    add(kind_of("P", dtype), fmt::format("P is rounded to {}", name(dtype)),
         [&](RoundingSpec& spec) { spec.p_dtype = dtype; });
   }
   // Rounding models take part without a sentence, because looser_rung.h names them.
@@ -292,7 +184,7 @@ std::string likeliest_change(const FailingOutput& failing) {
   if (!failing.geometry->problem().is_merge()) {
     add_rounded_q(failing, ranking);
     add_clamped_products(failing, ranking);
-    TiledWeights(failing, ranking).add();
+    add_tiled_weights(failing, ranking);
   }
   add_rounded_p(failing, ranking);
   add_split_results(failing, ranking);

@@ -12,13 +12,13 @@ namespace {
 // Factor of the limits. A variation is judged by the sigmas of the stated row, which are not quite
 // its own.
 constexpr double lenient = 2;
+constexpr double fp32_error = 16 * 0x1p-24;  // relative, of a sum
 
 // Returns the standard deviation that ties give to a logit rounded to `dtype`. An fp32 error of
-// about 16 * 2^-24 max(|logit|, 1) may move the logit across a tie, to the next number.
+// about fp32_error * max(|logit|, 1) may move the logit across a tie, to the next number.
 double tie_of(double logit, DType dtype) {
   if (dtype == DType::none) return 0;
-  const double spacing = ulp(logit, dtype),
-               error = 16 * std::ldexp(std::max(std::abs(logit), 1.0), -24);
+  const double spacing = ulp(logit, dtype), error = fp32_error * std::max(std::abs(logit), 1.0);
   return spacing * std::sqrt(std::min(1.0, error / spacing));
 }
 
@@ -132,6 +132,12 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
     if (p_ties[n] == 0) continue;
     for (std::size_t j = 0; j < value.size(); ++j)
       answer.o_tie[j] = std::hypot(answer.o_tie[j], p_ties[n] * value[j]);
+  }
+  if (variation.adds_sink_itself) {
+    // The sum may nearly cancel.
+    const double error = fp32_error * sum / std::abs(with_sink);
+    answer.lse_tie = error;
+    for (std::size_t j = 0; j < value.size(); ++j) answer.o_tie[j] = error * answer.o[j];
   }
   const double of_sum = variation.value_factor / with_sink;
   for (double& x : answer.o) x *= of_sum;

@@ -81,7 +81,9 @@ class SplitRows {
       for (std::size_t j = 0; j < answer.o.size(); ++j) {
         const double x = parts[i].o[j] / parts[i].weight, kept = round_to(x, rule.partial);
         answer.o[j] += w * kept;
-        answer.o_tie[j] = std::hypot(answer.o_tie[j], w * tie_of(x, kept, rule.partial));
+        // The stated sigma is that of splits of the right weight.
+        answer.o_tie[j] =
+            std::hypot(answer.o_tie[j], w * tie_of(x, kept, rule.partial), w * fp32_error * kept);
       }
     }
     for (double& x : answer.o) x /= sum;
