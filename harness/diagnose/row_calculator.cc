@@ -194,8 +194,9 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
     misfit.log_sigmas += std::log(sigma);
   }
   if (failing_.outputs.lse == nullptr) return misfit;
+  // The logarithm of a negative sum may be any number.
+  if (std::isnan(answer.lse)) return misfit;
   const double got_lse = lse_at(geometry_, failing_.outputs, row(r));
-  if (std::isnan(got_lse) && std::isnan(answer.lse)) return misfit;
   // An fp32 LSE that is larger than stated has a larger error.
   const double stated_lse = std::abs(failing_.reference->lse[r]),
                larger_lse = std::max(1.0, std::abs(answer.lse) / std::max(1.0, stated_lse));
