@@ -27,7 +27,7 @@ namespace {
 
 // Share of the squared error that a wrong scale must explain to be named.
 constexpr double min_share_of_scale = 0.5;
-constexpr auto max_search_time = std::chrono::seconds(3);  // of the processor, per case of a run
+constexpr auto max_search_time = std::chrono::seconds(3);  // processor time per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));

@@ -14,10 +14,10 @@
 
 namespace plumbline {
 
-// The processor time in which a run may look for causes, shared by its threads. Failures of one kernel that
-// look alike form a group. The first failure of each group may use all of the time, further ones
-// half of it. A case beyond that only gets the cause that its faults and location suggest, which
-// costs little, and a remark.
+// The processor time in which a run may look for causes, shared by its threads. Failures of one
+// kernel that look alike form a group. The first failure of each group may use all of the time,
+// further ones half of it. A case beyond that only gets the cause that its faults and location
+// suggest, which costs little, and a remark.
 class CauseBudget {
  public:
   explicit CauseBudget(std::chrono::microseconds total)
@@ -40,7 +40,7 @@ std::vector<std::string> causes(const FailingOutput& failing);
 struct FirstCause {
   std::string sentence;     // "" if there is none
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
-  bool explains = false;    // the sentence explains the output, it is not only a location or fault
+  bool explains = false;    // the sentence explains the output; a location or a fault does not
 };
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget);

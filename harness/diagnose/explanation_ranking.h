@@ -23,7 +23,7 @@ class ExplanationRanking {
   // reproducible way. The errors that remain have the judged spec's sigmas. The explanation is
   // dropped unless it fits at least nine in ten rows.
   void add(const std::string& kind, const std::string& sentence, const Vary& vary);
-  // The same, with a function that returns the result of rows()[n].
+  // Adds such an explanation by a function that returns the result of rows()[n].
   using Answer = std::function<CalculatedRow(std::size_t n)>;
   void add_answers(const std::string& kind, const std::string& sentence, const Answer& answer);
   // Adds a looser spec: the kernel rounds more, in a way that cannot be reproduced, so its errors

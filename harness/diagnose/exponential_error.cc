@@ -18,11 +18,11 @@ namespace plumbline {
 namespace {
 
 constexpr double exponential_cost_limit = 2e6;  // multiply-adds of one pass over the rows
-constexpr std::size_t exponential_rows = 12, fewest_exponential_rows = 8;
+constexpr std::size_t exponential_rows = 12, min_exponential_rows = 8;
 constexpr std::size_t terms = 10;  // Chebyshev polynomials; 2^f needs no more
 constexpr int newton_passes = 3;
-constexpr double least_error = 3e-7;   // about 2 ulp of fp32, which a kernel may have
-constexpr double largest_error = 0.1;  // relative
+constexpr double min_error = 3e-7;  // about 2 ulp of fp32, which a kernel may have
+constexpr double max_error = 0.1;   // relative
 
 using Terms = std::array<double, terms>;
 
@@ -44,7 +44,7 @@ double dot(const Terms& a, const Terms& b) {
   return sum;
 }
 
-// A visible key: its logit, the largest logit up to its tile, V, and the terms of its weight's error.
+// A visible key: its logit, the largest logit up to its tile, V, and its weight's error terms.
 struct SeenKey {
   double logit = 0, maximum = 0;
   std::vector<double> value;
@@ -71,7 +71,7 @@ class ExponentialFit {
       largest = std::max(
           largest,
           std::abs(dot(terms_at(static_cast<double>(i) / points, is_centered_), coefficients_)));
-    if (!(largest >= least_error && largest <= largest_error)) return 0;
+    if (!(largest >= min_error && largest <= max_error)) return 0;
     for (std::size_t n = 0; n < rows_.size(); ++n) {
       if (!calculator_.fits(calculator_.misfit(rows_[n], answer(n).row))) return 0;
     }
@@ -230,7 +230,7 @@ std::string exponential_error(const FailingOutput& failing) {
   const bool is_right = std::ranges::all_of(rows, [&](std::size_t r) {
     return calculator.explains(r, calculator.stated(calculator.row(r)));
   });
-  if (is_right || rows.size() < fewest_exponential_rows) return "";
+  if (is_right || rows.size() < min_exponential_rows) return "";
   for (const bool is_centered : {false, true}) {
     for (std::int64_t tile = 16; tile <= 256; tile *= 2) {
       const double largest = ExponentialFit(failing, calculator, rows, tile, is_centered).run();

@@ -127,7 +127,7 @@ std::map<std::int64_t, double> fitted_sinks(const FailingOutput& failing, const 
       along += got[r * columns + j] * without.o[j];
       squared += without.o[j] * without.o[j];
     }
-    const double share = along / squared;  // of the keys in the softmax
+    const double share = along / squared;  // the keys' share of the softmax
     if (!(share > 0 && share < 1)) continue;
     // A share near 0 or 1 gives the sink with few digits.
     auto& [weight, sink] = best[rows.row(r).head];

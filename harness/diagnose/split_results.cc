@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::int64_t block_keys = 16;   // splits are multiples of it
 constexpr std::int64_t small_splits = 8;  // blocks up to which every size is tried
-constexpr std::int64_t most_splits = 8;
+constexpr std::int64_t max_splits = 8;
 constexpr double fp32_error = 16 * 0x1p-24;  // relative, of a partial output
 
 // A row's sums over a block of keys: exp(s - maximum) and exp(s - maximum) V.
 struct BlockSums {
   double weight = 0;
   std::vector<double> o;
-  double lse_weight = 0;  // of a split: the weight that its LSE counts
+  double lse_weight = 0;  // the weight that a split's LSE counts
 };
 struct RowSums {
   double maximum = -std::numeric_limits<double>::infinity();
@@ -34,8 +34,9 @@ struct RowSums {
 struct SplitRule {
   DType partial = DType::none;  // dtype of partial outputs
   std::size_t last_tile = 0;    // blocks of the last tile that each LSE lacks, if there are others
-  std::function<double(double)> kept_lse = nullptr;              // an LSE as kept, in natural units
-  std::function<double(double below_largest)> weight = nullptr;  // of an LSE less the largest one
+  std::function<double(double)> kept_lse = nullptr;  // an LSE as kept, in natural units
+  std::function<double(double below_largest)> weight =
+      nullptr;  // weight at a distance from the largest LSE
 };
 
 class SplitRows {
@@ -52,7 +53,7 @@ class SplitRows {
     const auto blocks = static_cast<std::int64_t>(most);
     std::set<std::int64_t> sizes;
     for (std::int64_t size = 1; size < blocks && size <= small_splits; ++size) sizes.insert(size);
-    for (std::int64_t splits = 2; splits <= most_splits; ++splits) {
+    for (std::int64_t splits = 2; splits <= max_splits; ++splits) {
       for (const std::int64_t tile : {1, 2, 4, 8}) {  // whole tiles for each split
         const std::int64_t size = (blocks + splits * tile - 1) / (splits * tile) * tile;
         if (size < blocks) sizes.insert(size);

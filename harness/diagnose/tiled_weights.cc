@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t most_splits_of_p = 4;
+constexpr std::int64_t max_splits_of_p = 4;
 
 class TiledWeights {
  public:
@@ -23,7 +23,7 @@ class TiledWeights {
 
   void add() {
     for (std::int64_t tile = 16; tile <= 128; tile *= 2) {
-      for (std::int64_t splits = 1; splits <= most_splits_of_p; ++splits) {
+      for (std::int64_t splits = 1; splits <= max_splits_of_p; ++splits) {
         const std::int64_t tiles = (geometry_.problem().seq_kv + tile - 1) / tile;
         if (splits == 1 || splits < tiles) add_tiles({tile, (tiles + splits - 1) / splits});
       }

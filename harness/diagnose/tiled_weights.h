@@ -11,7 +11,7 @@ namespace plumbline {
 
 inline constexpr std::array coarser_dtypes{DType::tf32, DType::f16, DType::bf16, DType::e4m3};
 
-// Returns the kind of a rounding in a ranking: those to as many bits cannot be told apart.
+// Returns the kind of a rounding in a ranking. Roundings to as many bits have one kind.
 std::string kind_of(std::string_view what, DType dtype);
 // Returns true if a kernel may round P to `dtype`, and that is coarser than in the judged spec. One
 // that widens fp8 K and V to the dtype of Q has P in that dtype.
