@@ -187,5 +187,28 @@ TEST(Faults, ExactInputsNeedExactOutput) {
   }
 }
 
+TEST(Faults, LooserSpecExcusesInexactOutput) {
+  auto problem = small_problem();
+  problem.law = Law::exact;
+  problem.v_law = VLaw::grid;
+  problem.seq_kv = 16;
+  FilledProblem filled(problem);
+  const double expected = filled.expected(0, 0);
+  filled.set(filled.reference.selection.rows[0], 0, expected + ulp(expected, DType::f16));
+  ASSERT_EQ(faults_of(filled).inexact, 1);
+  const std::pair<const char*, void (*)(RoundingSpec&)> changes[] = {
+      {"splits", [](RoundingSpec& s) { s.split_partial_dtype = DType::f16; }},
+      {"tiles", [](RoundingSpec& s) { s.o_between_tiles = DType::f16; }},
+      {"reciprocal", [](RoundingSpec& s) { s.reciprocal_rel_error = 1e-6; }},
+      {"products", [](RoundingSpec& s) { s.product_rel_error = 0x1p-15; }},
+      {"skipped keys", [](RoundingSpec& s) { s.skipped_below = 1e-4; }},
+  };
+  for (const auto& [what, change] : changes) {
+    filled.spec = strict_spec(problem);
+    change(filled.spec);
+    EXPECT_EQ(faults_of(filled).inexact, 0) << what;
+  }
+}
+
 }  // namespace
 }  // namespace plumbline

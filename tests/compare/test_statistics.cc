@@ -8,6 +8,8 @@
 
 #include "harness/base/harness_failure.h"
 #include "harness/compare/statistics.h"
+#include "harness/compare/unreferenced_rows.h"
+#include "harness/reference/rough_pass.h"
 #include "tests/compare/filled_problem.h"
 
 namespace plumbline {
@@ -43,6 +45,27 @@ TEST(Statistics, TruncatedOutputMatchesTruncatingSpec) {
   const auto truncated = compare(filled.geometry, filled.outputs(), filled.reference);
   EXPECT_GT(truncated.statistics.max_ulp, 0.9);
   EXPECT_EQ(truncated.statistics.beyond_output, 0);
+  const FilledProblem nearest(small_problem());
+  EXPECT_GT(compare(filled.geometry, filled.outputs(), nearest.reference).statistics.beyond_output,
+            0.5);
+}
+
+TEST(Statistics, StochasticOutputMayMissByUlp) {
+  FilledProblem filled(small_problem());
+  filled.spec.out_stochastic = true;
+  filled.reference =
+      compute_reference(filled.geometry, filled.inputs(), filled.spec, filled.reference.selection);
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    for (std::size_t j = 0; j < 16; ++j) {
+      // the farther of the two neighbours
+      const double exact = filled.expected(r, j), nearest = round_to(exact, DType::f16);
+      filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j),
+                 nearest + std::copysign(ulp(exact, DType::f16), exact - nearest));
+    }
+  }
+  const auto farther = compare(filled.geometry, filled.outputs(), filled.reference);
+  EXPECT_GT(farther.statistics.max_ulp, 0.9);
+  EXPECT_EQ(farther.statistics.beyond_output, 0);
   const FilledProblem nearest(small_problem());
   EXPECT_GT(compare(filled.geometry, filled.outputs(), nearest.reference).statistics.beyond_output,
             0.5);
@@ -100,6 +123,35 @@ TEST(Statistics, LseAbsentIfNotReturned) {
   const auto comparison = compare(filled.geometry, outputs, filled.reference);
   EXPECT_FALSE(comparison.statistics.has_lse);
   EXPECT_EQ(comparison.worst[&Limits::lse].row, -1);
+}
+
+// Rows without a reference have three times the limit, and an LSE has a limit of 6 sigma.
+TEST(Statistics, UnreferencedLseHasThriceTheLimit) {
+  FilledProblem filled(small_problem());
+  const std::vector<RowId> rows = filled.reference.selection.rows;
+  RowSelection some = filled.reference.selection;
+  some.rows.clear();
+  some.sampled = true;
+  for (std::size_t r = 0; r < rows.size(); r += 8) some.rows.push_back(rows[r]);
+  const Reference reference =
+      compute_reference(filled.geometry, filled.inputs(), filled.spec, some);
+  const RowId wrong = rows[17];
+  filled.set_lse(wrong, filled.reference.lse[17] + 0.01);
+
+  const auto read = [&](const RowId& id, std::span<double> output) {
+    const std::int64_t offset = filled.geometry.out_offset(id.sample, id.row, id.head);
+    decode(DType::f16, filled.out.data() + static_cast<std::size_t>(offset) * 2, output);
+    return lse_at(filled.geometry, filled.outputs(), id);
+  };
+  const RoughPass in_sigmas = compare_unreferenced_rows(filled.geometry, filled.inputs(),
+                                                        filled.spec, reference, {read, true});
+  ASSERT_EQ(in_sigmas.column, -1);
+  ErrorStatistics statistics;
+  const auto worst = check_unreferenced_rows(filled.geometry, filled.inputs(), filled.outputs(),
+                                             filled.spec, reference, statistics);
+  ASSERT_TRUE(worst);
+  EXPECT_EQ(worst->element, (ElementId{wrong.sample, wrong.head, wrong.row, -1}));
+  EXPECT_NEAR(statistics.elsewhere / Limits{}.elsewhere * (3 * 6) / in_sigmas.largest, 1, 1e-9);
 }
 
 TEST(Statistics, RmsPerHeadFindsWrongHead) {

@@ -68,6 +68,14 @@ TEST(Acknowledged, SlowerBeyondNoiseFails) {
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(std::nan(""))), Verdict::regressed);
 }
 
+// Three standard deviations of a difference would be 0.4 % here.
+TEST(Acknowledged, TwoPercentSlowerIsNoise) {
+  const Judgement quiet = slower(Verdict::regressed, 0.001);
+  EXPECT_EQ(time_noise(quiet), 1.02);
+  EXPECT_EQ(verdict_of(quiet, outcome_with(1.3 * 1.015)), Verdict::acknowledged);
+  EXPECT_EQ(verdict_of(quiet, outcome_with(1.3 * 1.025)), Verdict::regressed);
+}
+
 TEST(Acknowledged, LargerErrorFails) {
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3, 1.3)), Verdict::acknowledged);
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3, 1.4)), Verdict::regressed);

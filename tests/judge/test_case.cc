@@ -255,6 +255,17 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
   EXPECT_EQ(judge_with_past(unrecorded, &contracts).verdict, Verdict::pass);
 }
 
+TEST(JudgeCase, UnreadableSpecIsMistrusted) {
+  for (const std::string& text :
+       {std::string("unreadable"), passing().spec_judged + " newer_field=1"}) {
+    Outcome outcome = passing();
+    outcome.spec_judged = text;
+    const Judgement judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, Verdict::mistrusted) << text;
+    EXPECT_THAT(statistics(judgement), ElementsAre("contract")) << text;
+  }
+}
+
 TEST(JudgeCase, NoteStatesWiderSigma) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
@@ -339,6 +350,19 @@ TEST(JudgeCase, CallDifferenceIsQuoted) {
   outcome.call_difference = "the second call gave 2 where the first gave 1";
   EXPECT_EQ(judge_with_past(outcome).findings.at(0).text,
             "the second call gave 2 where the first gave 1, though the same bits are promised");
+}
+
+TEST(JudgeCase, ImpossibleSpeedIsMistrusted) {
+  Outcome outcome = passing();
+  outcome.times.cpu_ns = 2e6;
+  outcome.times.physics = max_physics;
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
+  for (const double physics : {std::nextafter(max_physics, infinity), infinity, nan_value}) {
+    outcome.times.physics = physics;
+    const Judgement judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, Verdict::mistrusted) << physics;
+    EXPECT_THAT(statistics(judgement), ElementsAre("physics")) << physics;
+  }
 }
 
 TEST(JudgeCase, MissingThirdCallIsNoted) {

@@ -132,6 +132,18 @@ TEST(DriftOfOneCase, NeedsOtherBits) {
   EXPECT_EQ(judge_against(passing(), baseline).verdict, Verdict::pass);
 }
 
+TEST(DriftOfOneCase, NeedsComparedElements) {
+  Outcome outcome = changed();
+  outcome.errors.rms = 0.9;
+  Baseline baseline = past_of(passing());
+  baseline.rms = 0;
+  EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::regressed);
+  baseline.elements = 0;
+  const Judgement judgement = judge_against(outcome, baseline);
+  EXPECT_EQ(judgement.verdict, Verdict::changed) << "nothing was compared in the past";
+  EXPECT_THAT(statistics(judgement), ElementsAre("digest"));
+}
+
 TEST(DriftOfOneCase, FailBeatsRegressed) {
   Outcome outcome = changed();
   outcome.errors.rms = 1.36;
@@ -277,6 +289,18 @@ TEST(Changes, OtherDriverExplainsOtherBits) {
   EXPECT_THAT(judgement.changes[0].text, AllOf(HasSubstr("590.12"), HasSubstr("580.65")));
   baseline.driver = outcome.device.driver, baseline.runtime = outcome.device.runtime;
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);
+}
+
+TEST(Changes, OtherRuntimeExplainsOtherBits) {
+  Outcome outcome = changed();
+  outcome.description.build_id = "build-1";
+  outcome.device = {"H100", 80, "590.12", "13.1", "sm_90"};
+  Baseline baseline = past_of(passing());
+  baseline.driver = outcome.device.driver, baseline.runtime = "13.0";
+  const Judgement judgement = judge_against(outcome, baseline);
+  EXPECT_EQ(judgement.verdict, Verdict::changed);
+  ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::other_driver});
+  EXPECT_THAT(judgement.changes[0].text, AllOf(HasSubstr("CUDA 13.1"), HasSubstr("CUDA 13.0")));
 }
 
 TEST(Time, MissingRatioIsMistrusted) {

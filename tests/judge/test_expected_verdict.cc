@@ -1,5 +1,6 @@
 // Expected failures: until they expire, a failure is fine and a pass is not. Then they do nothing.
 #include "harness/judge/exit_code.h"
+#include "harness/judge/judgement_builder.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {
@@ -54,6 +55,29 @@ TEST(Expected, AnyKindOfFailureIsFine) {
     Outcome outcome = expected(passing());
     outcome.status = status;
     EXPECT_EQ(judged(outcome, before).verdict, Verdict::expected_failure) << name(status);
+  }
+}
+
+TEST(Expected, FailureAfterResultIsChange) {
+  const Judgement judgement = judged(expected(failing()), before);
+  ASSERT_EQ(judgement.changes.size(), 1U);
+  EXPECT_EQ(judgement.changes[0].kind, ChangeKind::excused);
+  EXPECT_EQ(judgement.changes[0].standing, Standing::fine);
+  EXPECT_EQ(judgement.changes[0].text,
+            "fails, as its suite expects until 2027-01-31 (https://example.com/7), and was fine in "
+            "run last-night");
+  EXPECT_THAT(judged(expected(passing()), before).changes, IsEmpty()) << "does not fail";
+  const Outcome fresh = expected(failing());
+  EXPECT_THAT(judge({.outcome = &fresh, .today = before}).changes, IsEmpty()) << "has no past";
+}
+
+TEST(Expected, OpenVerdictStays) {
+  for (const Verdict verdict : {Verdict::ambiguous, Verdict::unconfirmed}) {
+    Judgement open;
+    open.verdict = verdict;
+    const Judgement judgement = judge_expected(open, *expected(passing()).expected, before);
+    EXPECT_EQ(judgement.verdict, verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
   }
 }
 

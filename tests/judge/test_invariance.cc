@@ -57,6 +57,22 @@ TEST(JudgeInvariance, UnpromisedStillNeedsLimit) {
   EXPECT_EQ(verdict(Promise::none, 1, std::numeric_limits<double>::infinity()), Verdict::fail);
 }
 
+// Many legal kernels multiply a hidden value by a weight of 0, so NaN there reaches the output.
+TEST(JudgeInvariance, HiddenKeysFailIfPromised) {
+  InvarianceOutcome hidden = outcome(Promise::none, 7, std::numeric_limits<double>::infinity());
+  hidden.invariance = Invariance::hidden_keys;
+  EXPECT_EQ(judge_invariance(hidden).verdict, Verdict::unsupported);
+  EXPECT_THAT(judge_invariance(hidden).notes,
+              ElementsAre(HasSubstr("not judged: no contract promises survives_hidden_nan")));
+  for (const Promise promise : {Promise::rounding, Promise::bitwise}) {
+    hidden.promise = promise;
+    const Judgement judgement = judge_invariance(hidden);
+    EXPECT_EQ(judgement.verdict, Verdict::fail);
+    ASSERT_EQ(judgement.findings.size(), 1u);
+    EXPECT_EQ(judgement.findings[0].kind, FindingKind::hidden_keys);
+  }
+}
+
 TEST(JudgeInvariance, ViolationNamesElementSizeAndProblem) {
   const Judgement judgement = judge_invariance(outcome(Promise::bitwise, 7, 1.25));
   ASSERT_EQ(judgement.findings.size(), 1u);

@@ -1,10 +1,10 @@
 // Variance of suite sums whose cases share rows.
-#include "harness/judge/shared_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <initializer_list>
+
+#include "harness/judge/shared_rows.h"
 
 namespace plumbline {
 namespace {
@@ -30,6 +30,10 @@ TEST(SharedRows, LayoutSharesAll) {
               9, 1e-9);
 }
 
+TEST(SharedRows, CasesWithoutLseShareAll) {
+  EXPECT_NEAR(variance_of({"bf16/b2-h2-s5x40-d64", "bf16/b2-h2-s5x40-d64/lse=false"}), 4, 1e-9);
+}
+
 // The last 5 queries of 10 are those of a problem with 5.
 TEST(SharedRows, LastQueriesAreShared) {
   EXPECT_NEAR(variance_of({"bf16/b1-h2-s5x40-d64", "bf16/b1-h2-s10x40-d64"}),
@@ -39,14 +43,28 @@ TEST(SharedRows, LastQueriesAreShared) {
 // The last query of 10 keys differs from all queries of 40 keys; query 9 of 40 causal ones is it.
 TEST(SharedRows, PositionsMustAgree) {
   EXPECT_EQ(variance_of({"bf16/b1-h1-s1x10-d64", "bf16/b1-h1-s1x40-d64"}), 2);
-  EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x10-d64",
-                           "bf16/b1-h1-s40-d64/mask=causal_bottom_right"}),
+  EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x10-d64", "bf16/b1-h1-s40-d64/mask=causal_bottom_right"}),
               2 + 2 / std::sqrt(40), 1e-9);
 }
 
 TEST(SharedRows, CommonKeysCountAlone) {
   EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x40-d64", "bf16/b1-h1-s1x40-d64/window=9,0"}),
               2 + 2 * 10 / std::sqrt(10 * 40), 1e-9);
+}
+
+// A custom mask also hides keys between the first and the last visible one.
+TEST(SharedRows, KeysHiddenWithinRangeDoNotCount) {
+  const char* masked = "bf16/b1-h1-s2x40-d64/mask=custom";
+  const Geometry geometry(parse_problem_id(masked).value());
+  double variance = 2;
+  for (std::int64_t row = 0; row < 2; ++row) {
+    std::int64_t seen = 0;
+    for (std::int64_t key = 0; key < 40; ++key) seen += geometry.sees(0, row, key) ? 1 : 0;
+    ASSERT_GT(seen, 0);
+    ASSERT_LT(seen, geometry.visible_keys(0, row).size() - 5);
+    variance += std::sqrt(static_cast<double>(seen) / 40);
+  }
+  EXPECT_NEAR(variance_of({"bf16/b1-h1-s2x40-d64", masked}), variance, 1e-9);
 }
 
 // Query heads 0 and 1 of 4 to 2 read key head 0; of 2 to 2 they read heads 0 and 1.

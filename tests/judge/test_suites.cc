@@ -269,6 +269,27 @@ TEST(MedianDrift, CountsSharedCaseOnce) {
   EXPECT_EQ(night.drift()->cases, 29);
 }
 
+TEST(MedianDrift, SkipsReusedOutcomes) {
+  Night night(31, 31, 1.5);
+  night.outcomes[0].reused_from = "mine/kernel/device=emulated:sm_80";
+  EXPECT_EQ(night.drift()->cases, 30);
+}
+
+// Outcomes arrive in any order and are sorted by name.
+TEST(MedianDrift, SortedCasesKeepPasts) {
+  Night night(30, 30, 1.5);
+  for (std::size_t i = 0; i < 30; ++i) {
+    night.outcomes[i].case_id = std::to_string(99 - i);
+    night.outcomes[i].output_digest = night.baselines[i].output_digest = std::to_string(i);
+  }
+  EXPECT_FALSE(night.drift()) << "each case has the bits of its past";
+  night.outcomes[0].output_digest = "other bits";
+  const auto score = night.drift();
+  ASSERT_TRUE(score);
+  EXPECT_EQ(score->cases, 1);
+  EXPECT_NEAR(score->value, 1.5, 1e-12);
+}
+
 TEST(MedianDrift, NanFails) {
   Night night(30, 0, 1.2);
   for (std::size_t i = 0; i < 28; ++i) night.outcomes[i].errors.rms = nan_value;

@@ -94,6 +94,14 @@ TEST(Times, ConfirmedFasterKernelImproves) {
   EXPECT_EQ(concluded(timed(0.25), quiet_past()).verdict, Verdict::pass) << "nobody was asked";
 }
 
+TEST(Times, DisagreementAboutFasterKernelIsNoted) {
+  const Judgement judgement = concluded(timed(0.25, {0.25, 0.25, 2.0}), quiet_past());
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_EQ(judgement.confirmation, Confirmation::disagree);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, Contains(HasSubstr("they disagree")));
+}
+
 TEST(Times, WorseVerdictStays) {
   const Past past = quiet_past();
   const Outcome outcome = timed(2.2, {2.2, 2.2, 2.2});
@@ -208,6 +216,18 @@ TEST(Times, SkipsUntimedAndExpectedFailures) {
   outcome = timed(2);
   outcome.reused_from = "cpu/flash/…";
   EXPECT_FALSE(is_gated(outcome, judgement));
+}
+
+TEST(Times, SkipsFailedCalls) {
+  Judgement judgement;
+  judgement.verdict = Verdict::fail;
+  Outcome outcome = timed(2);
+  EXPECT_TRUE(is_gated(outcome, judgement)) << "a wrong output has a time";
+  for (const Status status : {Status::unsupported, Status::crashed, Status::timeout,
+                              Status::out_of_memory, Status::error}) {
+    outcome.status = status;
+    EXPECT_FALSE(is_gated(outcome, judgement)) << name(status);
+  }
 }
 
 }  // namespace
