@@ -336,4 +336,47 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   return specs;
 }
 
+std::vector<QuadPair> quad_pairs() {
+  std::vector<QuadPair> pairs;
+  const auto add = [&](std::string name, const Problem& problem,
+                       const std::function<void(RoundingSpec&)>& change) {
+    pairs.push_back({std::move(name), problem, strict_spec(problem)});
+    change(pairs.back().spec);
+  };
+  add("lse_16_bits_without_row_bias",
+      with([](Problem& p) { p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right; }),
+      [](RoundingSpec& s) { s.lse_without_row_bias = true, s.lse_dtype = DType::bf16; });
+  // V is so small that the smallest number of the accumulator matters.
+  add("fp16_sums_of_prescaled_p",
+      with([](Problem& p) { p.dtype = DType::f16, p.out_dtype = DType::f32, p.v_scale = 0x1p-13; }),
+      [](RoundingSpec& s) {
+        s.p_prescale = 256, s.pv_accumulator = {DType::f16, true, 24, 8};
+      });
+  add("p_normalized_denominator", small(),
+      [](RoundingSpec& s) { s.p_normalized = s.denominator_from_rounded_p = true; });
+  // All keys are at least 31 positions away, and the largest slope is 1/4.
+  add("tanh_below_alibi", with([](Problem& p) {
+        p.softcap = 1, p.alibi = Alibi::standard, p.mask = Mask::causal_top_left;
+        p.batch = 1, p.seq_q = 9, p.seq_kv = 40;
+      }),
+      [](RoundingSpec& s) { s.tanh_rel_error = 0x1p-11; });
+  // Half of the weights are 0, the others equal.
+  add("exact_constant_v", with([](Problem& p) {
+        p.dtype = DType::f32, p.law = Law::exact, p.v_law = VLaw::constant;
+        p.batch = 1, p.seq_q = 6, p.seq_kv = 64;
+      }),
+      [](RoundingSpec&) {});
+  // The slope is 2^-8. Of all maxima, the running one over tiles of 160 keys gives the largest sum
+  // of errors, 2 % more than smaller tiles do.
+  add("flat_alibi_in_large_tiles", with([](Problem& p) {
+        p.alibi = Alibi::standard, p.k_scale = 0;
+        p.batch = p.heads_q = p.heads_kv = p.seq_q = 1, p.seq_kv = 324;
+      }),
+      [](RoundingSpec& s) {
+        s.p_dtype = DType::e4m3, s.p_prescale = 256;
+        s.p_toward_zero = s.denominator_from_rounded_p = true;
+      });
+  return pairs;
+}
+
 }  // namespace plumbline

@@ -23,4 +23,12 @@ struct NamedSpec {
 };
 std::vector<NamedSpec> quad_specs(const Problem& problem);
 
+// A problem for one spec. Its roundings show only in this combination.
+struct QuadPair {
+  std::string name;
+  Problem problem;
+  RoundingSpec spec;
+};
+std::vector<QuadPair> quad_pairs();
+
 }  // namespace plumbline

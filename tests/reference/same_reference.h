@@ -19,6 +19,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 inline void expect_same(const Reference& a, const Reference& b) {
   EXPECT_EQ(a.selection.rows, b.selection.rows);
   EXPECT_EQ(a.columns, b.columns);
+  EXPECT_EQ(a.output_units, b.output_units);
   EXPECT_TRUE(same_bits(a.o, b.o));
   EXPECT_TRUE(same_bits(a.spre, b.spre));
   EXPECT_TRUE(same_bits(a.sigma, b.sigma));

@@ -93,6 +93,20 @@ std::string id_of(const testing::TestParamInfo<Problem>& info) {
   return id;
 }
 
+// For short rows: their scales are fp32 sums, and no bounds replace them.
+void expect_agreement(const Deviations& worst, const Problem& problem) {
+  EXPECT_LE(worst.o, fp64_tolerance(problem));
+  EXPECT_LE(worst.lse, fp64_tolerance(problem));
+  EXPECT_LE(worst.spre, 1e-4);
+  EXPECT_LE(worst.sigma, 1e-4);
+  EXPECT_LE(worst.lse_sigma, 1e-4);
+  EXPECT_LE(worst.max_logit, fp64_tolerance(problem));
+  EXPECT_LE(worst.max_logit_sigma, 1e-4);
+  EXPECT_LE(worst.gradient, 1e-4);
+  EXPECT_LE(worst.shrink, 1e-3);
+  EXPECT_LE(worst.temperature, 1e-3);
+}
+
 class AgainstQuad : public testing::TestWithParam<Problem> {};
 
 TEST_P(AgainstQuad, AgreesUnderEverySpec) {
@@ -100,20 +114,19 @@ TEST_P(AgainstQuad, AgreesUnderEverySpec) {
   for (const auto& [name, spec] : quad_specs(GetParam())) {
     SCOPED_TRACE(problem_id(GetParam()) + " spec " + name);
     const Deviations worst = compare(filled, spec);
-    EXPECT_LE(worst.o, fp64_tolerance(GetParam()));
-    EXPECT_LE(worst.lse, fp64_tolerance(GetParam()));
-    EXPECT_LE(worst.spre, 1e-4);
-    EXPECT_LE(worst.sigma, 1e-4);
-    EXPECT_LE(worst.lse_sigma, 1e-4);
-    EXPECT_LE(worst.max_logit, fp64_tolerance(GetParam()));
-    EXPECT_LE(worst.max_logit_sigma, 1e-4);
-    EXPECT_LE(worst.gradient, 1e-4);
-    EXPECT_LE(worst.shrink, 1e-3);
-    EXPECT_LE(worst.temperature, 1e-3);
+    expect_agreement(worst, GetParam());
     RecordProperty(name, fmt::format("{:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e}",
                                      worst.o, worst.lse, worst.spre, worst.sigma, worst.lse_sigma,
                                      worst.gradient, worst.shrink, worst.temperature));
   }
+}
+
+class PairsAgainstQuad : public testing::TestWithParam<QuadPair> {};
+
+TEST_P(PairsAgainstQuad, RareRoundingsAgree) {
+  const auto& [name, problem, spec] = GetParam();
+  SCOPED_TRACE(problem_id(problem));
+  expect_agreement(compare(FilledProblem(problem), spec), problem);
 }
 
 // In long rows, R_j may have the error of its bounds, 1e-2 TP of a variance, TL one of 1e-3 TP, and
@@ -224,6 +237,31 @@ TEST(LongRows, BoundsHoldForExtremeProducts) {
   RecordProperty("lse_sigma", fmt::format("{:.1e}", largest));
 }
 
+// A largest P of 1 makes the errors of P near 1 smaller. This shows only if all octaves of P have
+// many significands: every other key has P above 1 - 2^-8, in seven cells of 300 keys each.
+TEST(LongRows, ErrorsNearLargestPAreSmaller) {
+  for (const VLaw v_law : {VLaw::normal, VLaw::large_mean}) {
+    SCOPED_TRACE(name(v_law));
+    Problem problem = long_row(DType::f32);
+    problem.v_law = v_law;
+    FilledProblem filled(problem);
+    const auto scale = static_cast<float>(problem.softmax_scale());
+    change(filled.q, problem,
+           [](std::int64_t, std::int64_t d, float) { return d == 0 ? 1.0F : 0; });
+    change(filled.k, problem, [&](std::int64_t key, std::int64_t d, float) {
+      const float share = static_cast<float>(key) / static_cast<float>(problem.seq_kv),
+                  logit = key % 2 == 0 ? -0.003F * share : -0.1F - 0.2F * share;
+      return d == 0 ? logit / scale : 0;
+    });
+    RoundingSpec spec = strict_spec(long_row(DType::bf16));
+    spec.p_max = MaximumOfP::one;
+    const Deviations worst = compare(filled, spec);
+    EXPECT_LE(worst.o, fp64_tolerance(problem));
+    EXPECT_LE(worst.spre, long_row_tolerance);
+    EXPECT_LE(worst.sigma, long_row_tolerance);
+  }
+}
+
 // One key has all of P, and all columns are alike. So the rounding error of one number, o /
 // sigma^2, is that of the whole product. It doubles in the square, which is a third of this
 // variance.
@@ -325,6 +363,9 @@ TEST(LongRows, ScoresAgreeInEveryBlock) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<QuadPair>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Pairs, PairsAgainstQuad, testing::ValuesIn(quad_pairs()), name_of);
 INSTANTIATE_TEST_SUITE_P(Problems, LongRowsOfLaws, testing::ValuesIn(long_problems()), id_of);
 INSTANTIATE_TEST_SUITE_P(Problems, AgainstQuad, testing::ValuesIn(quad_problems()), id_of);
 

@@ -85,6 +85,15 @@ TEST_F(Cache, HitEqualsMiss) {
   EXPECT_EQ(inode(only_file()), written);
 }
 
+TEST_F(Cache, HitKeepsUnitsOfUnusualRounding) {
+  for (const bool truncates : {true, false}) {
+    spec_.out_toward_zero = truncates, spec_.out_stochastic = !truncates;
+    expected_ = compute_reference(filled_.geometry, filled_.view(), spec_, rows_, options_);
+    EXPECT_EQ(expected_.output_units, 1);
+    for (int hits = 0; hits < 2; ++hits) expect_same(ask(), expected_);
+  }
+}
+
 TEST_F(Cache, TruncatedFilesAreReplaced) {
   ask();
   const std::string good = content(only_file());

@@ -74,7 +74,7 @@ Problem Draw::problem(bool is_long) {
 }
 
 struct Met {
-  int bounds_of_logits = 0, sums_of_logits = 0, long_rows = 0, short_rows = 0;
+  int bounds_of_logits = 0, sums_of_logits = 0, long_rows = 0, short_rows = 0, exp2_terms = 0;
 };
 
 // Expects that a block's variance `value` is near `exact`: within rounding plus this share of TP.
@@ -123,6 +123,7 @@ void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
     const bool is_bound =
         found(Rounding::logit) > of(Rounding::logit) * (1 + fp32_sums) + of_logits;
     ++(is_bound ? met.bounds_of_logits : met.sums_of_logits);
+    met.exp2_terms += of(Rounding::exp2) > 0 ? 1 : 0;
 
     const double bound = scales.worst_case(r, column), exact_worst = exact_bound(row, j);
     EXPECT_GE(bound, exact_worst * (1 - fp32_sums) - least);
@@ -135,9 +136,9 @@ void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
             (fp32_sums + (may_bound_products ? lse_share_without_products : lse_share)) * lse);
 }
 
-void compare(const Problem& problem, const RoundingSpec& spec, Met& met) {
+void compare(const FilledProblem& filled, const RoundingSpec& spec, Met& met) {
+  const Problem& problem = filled.geometry.problem();
   SCOPED_TRACE(problem_id(problem) + " " + spec_text(spec));
-  const FilledProblem filled(problem);
   const InputView view = filled.view();
   const ReferenceContext question(filled.geometry, view, spec);
   std::vector<RowId> rows;
@@ -160,7 +161,7 @@ TEST(ExactScales, AgreeWithBlockScales) {
     const Problem problem = draw.problem(draw.one_in(4));
     if (!validate(problem).empty()) continue;
     ++problems;
-    compare(problem, draw.spec(problem), met);
+    compare(FilledProblem(problem), draw.spec(problem), met);
     if (testing::Test::HasFailure()) return;  // one problem is enough
   }
   // A test whose draws need neither bounds nor sums would compare nothing.
@@ -168,6 +169,57 @@ TEST(ExactScales, AgreeWithBlockScales) {
   EXPECT_GT(met.sums_of_logits, 1000);
   EXPECT_GT(met.long_rows, 50);
   EXPECT_GT(met.short_rows, 200);
+}
+
+// The block begins at key 19 of the head.
+TEST(ExactScales, SkippedKeysOfLaterBlock) {
+  Problem problem;
+  problem.dtype = DType::bf16;
+  problem.seq_q = 9, problem.seq_kv = 40;
+  problem.head_dim_vo = 20;
+  problem.mask = Mask::causal_bottom_right, problem.window_left = 12;
+  RoundingSpec spec = strict_spec(problem);
+  spec.skipped_below = 0.1;
+  Met met;
+  compare(FilledProblem(problem), spec, met);
+  EXPECT_GT(met.exp2_terms, 0) << "no key is skipped";
+}
+
+// Norms of q and k bound a logit's error, but not the variance from the error of each product.
+TEST(ExactScales, LongRowWithErrorOfEachProduct) {
+  Problem problem;
+  problem.dtype = DType::bf16;
+  problem.seq_kv = long_row + 76;
+  problem.head_dim_qk = 16, problem.head_dim_vo = 8;
+  RoundingSpec spec = strict_spec(problem);
+  spec.qk_accumulator = fma_accumulator;
+  spec.product_rel_error = 0x1p-12;
+  Met met;
+  compare(FilledProblem(problem), spec, met);
+  EXPECT_EQ(met.long_rows, 1);
+}
+
+// All logits are 0, but every other key has large products, which cancel. O is 0. Ties add nothing
+// to TP then, but nearly all of TL, which is 1.6e-3 TP.
+TEST(ExactScales, TiesWithUnequalErrorsAndZeroOutput) {
+  Problem problem;
+  problem.dtype = DType::f32;
+  problem.seq_kv = 200;
+  problem.head_dim_vo = 8;
+  FilledProblem filled(problem);
+  set_elements(filled.q, problem.dtype, problem.head_dim_qk,
+               [](std::int64_t, std::int64_t d) { return d < 2 ? 1.0F : 0.0F; });
+  set_elements(filled.k, problem.dtype, problem.head_dim_qk, [](std::int64_t key, std::int64_t d) {
+    if (key % 2 != 0 || d >= 2) return 0.0F;
+    return d == 0 ? 220.0F : -220.0F;
+  });
+  set_elements(filled.v, problem.dtype, problem.head_dim_vo,
+               [](std::int64_t key, std::int64_t) { return key % 2 == 0 ? 1.0F : -1.0F; });
+  RoundingSpec spec = strict_spec(problem);
+  spec.p_dtype = DType::bf16;
+  Met met;
+  compare(filled, spec, met);
+  EXPECT_EQ(met.short_rows, 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The shares of an element's sigma sum to one and name the rounding that dominates it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -62,6 +63,33 @@ TEST(Explain, SharesOfEveryFeatureSumToOne) {
     EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1, 1e-12);
     EXPECT_GT(share(explanation, Rounding::s), 0);
   }
+}
+
+// The rows of equal logits share the rounding of their output, so sigma covers its known error.
+TEST(Explain, FlatRowHasSigmaOfReference) {
+  Problem problem = question();
+  problem.k_scale = 0;
+  problem.mask = Mask::causal_bottom_right;
+  const FilledProblem filled(problem);
+  RoundingSpec spec = strict_spec(problem);
+  spec.p_dtype = DType::f16;
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  double largest = 0;
+  for (const std::size_t r : {std::size_t{0}, std::size_t{7}, std::size_t{39}}) {
+    for (std::size_t j = 0; j < 16; ++j) {
+      const Explanation explanation =
+          explain(filled.geometry, filled.view(), spec, reference.selection.rows[r],
+                  static_cast<std::int64_t>(j));
+      EXPECT_NEAR(explanation.sigma, reference.sigma[r * 16 + j], 1e-5 * explanation.sigma);
+      EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1,
+                  1e-12);
+      const double usual =
+          std::hypot(explanation.spre, ulp(explanation.o, DType::bf16) / std::sqrt(12));
+      largest = std::max(largest, explanation.sigma / usual);
+    }
+  }
+  EXPECT_GT(largest, 1.2) << "no error is larger than usual";
 }
 
 TEST(Explain, RowDetailWithHiddenKeysAndSink) {

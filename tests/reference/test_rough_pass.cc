@@ -25,9 +25,10 @@ Problem long_prefill() {
 // An output whose rows all could come from a legal kernel, except for one.
 class Output {
  public:
-  explicit Output(const Problem& problem)
+  explicit Output(const Problem& problem) : Output(problem, strict_spec(problem)) {}
+  Output(const Problem& problem, const RoundingSpec& spec)
       : filled_(problem),
-        spec_(strict_spec(problem)),
+        spec_(spec),
         all_(compute_reference(filled_.geometry, filled_.view(), spec_, filled_.all_rows())) {}
 
   // Returns rows with errors of four standard deviations, with a sign for each row and column. Row
@@ -47,13 +48,17 @@ class Output {
     return {read, true};
   }
 
-  RoughPass look(const RowReader& output) const {
+  // Every 50th row has a reference.
+  RoughPass look(const RowReader& output, double cost_limit = 2e12,
+                 std::int64_t rotation = 0) const {
     RowSelection some = filled_.all_rows();
     some.rows.clear();
+    some.rotation = rotation;
     for (std::size_t i = 0; i < all_.selection.rows.size(); i += 50)
       some.rows.push_back(all_.selection.rows[i]);
     const Reference reference = compute_reference(filled_.geometry, filled_.view(), spec_, some);
-    return compare_unreferenced_rows(filled_.geometry, filled_.view(), spec_, reference, output);
+    return compare_unreferenced_rows(filled_.geometry, filled_.view(), spec_, reference, output,
+                                     cost_limit);
   }
 
   const Reference& all() const { return all_; }
@@ -101,6 +106,34 @@ TEST(RoughPass, FindsWrongLseAndNan) {
   const RoughPass of_nan = output.look(output.rows(1234, std::nan("")));
   EXPECT_TRUE(std::isnan(of_nan.largest));
   EXPECT_EQ(of_nan.row, rows[1234]);
+}
+
+// Takes every second row, and always the rows with a reference, which give the scale. Their indices
+// are even, so that rotation 1 takes none of them by itself.
+TEST(RoughPass, SparseRowsKeepScale) {
+  const Output output(long_prefill());
+  const double cost = 2 * 4 * (300 * 301 / 2) * 64.0;
+  const auto look = [&](std::size_t wrong, std::int64_t rotation) {
+    return output.look(output.rows(wrong, 2), 0.6 * cost, rotation);
+  };
+  EXPECT_EQ(look(none, 0).rows, 1200 - 48);
+  EXPECT_EQ(look(none, 1).rows, 1200);
+  EXPECT_LT(look(none, 0).largest, 8);
+  EXPECT_LT(look(none, 1).largest, 8);
+  EXPECT_LT(look(777, 0).largest, 8) << "left out";
+  EXPECT_GT(look(777, 1).largest, 24);
+}
+
+TEST(RoughPass, LseLacksRowBias) {
+  Problem problem = long_prefill();
+  problem.alibi = Alibi::standard;
+  RoundingSpec spec = strict_spec(problem);
+  spec.lse_without_row_bias = true;
+  const Output output(problem, spec);
+  EXPECT_LT(output.look(output.rows(none, 1)).largest, 8);
+  const RoughPass pass = output.look(Output(problem).rows(none, 1));
+  EXPECT_GT(pass.largest, 24);
+  EXPECT_EQ(pass.column, -1);
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ TEST(Sampling, RespectsAndUsesCostLimit) {
   }
 }
 
-TEST(Sampling, ContainsTheEdges) {
-  const Geometry geometry(paged_prefill());
+void expect_edges(const Problem& problem) {
+  const Geometry geometry(problem);
   const RowSelection some = select_rows(
       geometry,
       0.4 * cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows));
@@ -89,6 +89,15 @@ TEST(Sampling, ContainsTheEdges) {
         EXPECT_TRUE(contains(some, {sample, head, row})) << sample << " " << head << " " << row;
     }
   }
+}
+
+TEST(Sampling, ContainsTheEdges) { expect_edges(paged_prefill()); }
+
+TEST(Sampling, ContainsRowsOfFullLastPage) {
+  Problem problem = paged_prefill();
+  problem.lengths = Lengths::full;
+  problem.seq_kv = 44 * problem.page_size;
+  expect_edges(problem);
 }
 
 TEST(Sampling, ContainsFirstRowSeeingAllKeys) {

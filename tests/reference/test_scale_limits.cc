@@ -1,0 +1,74 @@
+// The limits of a whole output's scale cover errors that all logits, or all LSEs, share.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/reference/scale_test.h"
+#include "tests/reference/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+// A factor of all logits and of the sink, such as log2(e), is too large by 4 u32. The sink is 7
+// above the mean logit and has nearly all the weight, so O shrinks by 7 times as much.
+TEST(ScaleLimits, CoverSharedErrorOfLogitsAndSink) {
+  constexpr float sink = 8, error = 0x1p-22F;
+  Problem problem;
+  problem.dtype = DType::f32;
+  problem.heads_q = 2;
+  problem.seq_q = 50, problem.seq_kv = 64;
+  problem.head_dim_qk = problem.head_dim_vo = 16;
+  problem.v_law = VLaw::large_mean;
+  problem.sinks = Sinks::normal;
+  FilledProblem filled(problem);
+  filled.geometry.side.sinks.assign(2, sink);
+  Problem scaled = problem;
+  scaled.scale = problem.softmax_scale() * (1 + double{error});
+  Geometry of_kernel(scaled);
+  of_kernel.side.sinks.assign(2, sink * (1 + error));
+  const RoundingSpec spec = strict_spec(problem);
+  const Reference exact =
+                      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows()),
+                  wrong = compute_reference(of_kernel, filled.view(), spec, filled.all_rows());
+  std::vector<float> z;
+  for (std::size_t at = 0; at < exact.o.size(); ++at)
+    z.push_back(static_cast<float>((wrong.o[at] - exact.o[at]) / exact.sigma[at]));
+  const ScaleTest shrink = test_scale(filled.geometry, filled.view(), spec, exact, z, {}).shrink;
+  EXPECT_NEAR(shrink.effect, -7 * error, error);
+  EXPECT_LT(shrink.percent_of_limit(), 100);
+  EXPECT_GT(shrink.percent_of_limit(), 60) << "a wider limit would go unseen";
+}
+
+// Every LSE is off by one sigma, in the direction of another scale.
+TEST(ScaleLimits, CoverDeviationOfEveryLse) {
+  Problem problem;
+  problem.dtype = DType::bf16;
+  problem.heads_q = 4;
+  problem.seq_q = 100, problem.seq_kv = 64;
+  problem.head_dim_qk = problem.head_dim_vo = 32;
+  const FilledProblem filled(problem);
+  RoundingSpec spec = strict_spec(problem);
+  spec.denominator_from_rounded_p = true;
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  std::vector<double> errors;
+  double sum = 0, squares = 0;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    const RowDetail row =
+        reference_row(filled.geometry, filled.view(), spec, reference.selection.rows[r]);
+    double slope = 0;  // d LSE / d log scale
+    for (std::size_t k = 0; k < row.p.size(); ++k) slope += row.p[k] * row.s[k];
+    const double sigma = reference.lse_sigma[r];
+    errors.push_back(std::copysign(sigma, slope));
+    sum += std::abs(slope) / sigma;
+    squares += std::pow(slope / sigma, 2);
+  }
+  const std::vector<float> z(reference.o.size(), 0);
+  const ScaleTest lse = test_scale(filled.geometry, filled.view(), spec, reference, z, errors).lse;
+  EXPECT_NEAR(lse.effect, sum / squares, 1e-6 * sum / squares);
+  EXPECT_LT(lse.percent_of_limit(), 100);
+  EXPECT_GT(lse.percent_of_limit(), 60) << "a wider limit would go unseen";
+}
+
+}  // namespace
+}  // namespace plumbline
