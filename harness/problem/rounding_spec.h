@@ -103,9 +103,9 @@ struct InputRounding {
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
 // Returns the spec of a kernel without a contract: P in the dtype of Q (fp32: not rounded; e4m3:
-// times 256, so that small P are not lost), tensor-core accumulators for 16-bit inputs (nearest
-// fp32 for fp32; 13 bits for fp8 Q), nothing else rounded (fp8 widened as stored, scales applied to
-// the sums), output in the problem's output dtype.
+// times 256, so that small P are not lost), tensor-core accumulators (nearest fp32 for fp32),
+// nothing else rounded (fp8 widened as stored, scales applied to the sums), output in the problem's
+// output dtype. Contracts::pinned_spec() has the accumulators of the GPU for fp8 Q.
 // For a merge: weights and sums in fp32, an LSE with the base of the given ones.
 RoundingSpec strict_spec(const Problem& problem);
 // Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not
