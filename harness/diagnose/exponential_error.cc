@@ -9,7 +9,6 @@
 #include <limits>
 #include <numbers>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "harness/diagnose/row_calculator.h"
@@ -87,24 +86,17 @@ class ExponentialFit {
 
   std::vector<SeenKey> keys_of(const RowId& id, std::int64_t tile) const {
     const Problem& problem = failing_.geometry->problem();
-    RowVariation variation = calculator_.stated(id);
-    std::vector<std::pair<std::int64_t, double>> logits;
-    variation.logit = [&, shape = calculator_.shape(id)](double product, std::int64_t key) {
-      logits.emplace_back(key, shape.logit(problem.softmax_scale() * product, key));
-      return logits.back().second;
-    };
-    calculator_.answer(id, variation);
+    const std::vector<KeyLogit> logits = calculator_.seen_logits(id);
     std::vector<SeenKey> keys(logits.size());
     double maximum = -std::numeric_limits<double>::infinity();
     for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
-      for (; end < logits.size() && logits[end].first / tile == logits[begin].first / tile; ++end)
-        maximum = std::max(maximum, logits[end].second);
+      for (; end < logits.size() && logits[end].key / tile == logits[begin].key / tile; ++end)
+        maximum = std::max(maximum, logits[end].logit);
       for (std::size_t n = begin; n < end; ++n) {
-        keys[n].logit = logits[n].second;
+        keys[n].logit = logits[n].logit;
         keys[n].maximum = maximum;
         keys[n].value.resize(static_cast<std::size_t>(problem.head_dim_vo));
-        calculator_.read_value(id.sample, logits[n].first, id.head / problem.group(),
-                               keys[n].value);
+        calculator_.read_value(id.sample, logits[n].key, id.head / problem.group(), keys[n].value);
       }
     }
     add_terms(keys);

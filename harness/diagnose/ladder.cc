@@ -250,7 +250,10 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
   }
   if (problem.is_merge() && wanted == "flashattention2") return rungs.front();
   if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
-  if (problem.has_fp8_q() && own == "strict") return rungs[rungs.size() - 2];
+  if (problem.has_fp8_q() && own == "strict") {
+    return *std::ranges::find_if(
+        rungs, [&](const Rung& rung) { return rung.spec == strict_spec(problem); });
+  }
   if (problem.has_fp8_q() && wanted == "flashattention2") return rungs.back();
   return fail(
       fmt::format("spec \"{}\" is not a rounding model for {} inputs", text, name(problem.dtype)),

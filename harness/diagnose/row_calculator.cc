@@ -12,7 +12,6 @@ namespace {
 // Factor of the limits. A variation is judged by the sigmas of the stated row, which are not quite
 // its own.
 constexpr double lenient = 2;
-constexpr double fp32_error = 16 * 0x1p-24;  // relative, of a sum
 
 // Returns the standard deviation that ties give to a logit rounded to `dtype`. An fp32 error of
 // about fp32_error * max(|logit|, 1) may move the logit across a tie, to the next number.
@@ -150,14 +149,22 @@ void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
                id.head, to);
 }
 
-std::vector<double> RowCalculator::all_logits(const RowId& id) const {
-  std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size()), logits;
+std::function<double(std::int64_t key)> RowCalculator::stated_logit(const RowId& id) const {
+  std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
   read_query(id, q);
-  const LogitShape stated = shape(id);
-  for (std::int64_t key = 0; key < geometry_.length_kv(id.sample); ++key) {
+  return [this, id, q, k, stated = shape(id)](std::int64_t key) mutable {
     read_key(id.sample, key, id.head / problem_.group(), k);
     const double product = std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
-    logits.push_back(stated.logit(problem_.softmax_scale() * product, key));
+    return stated.logit(problem_.softmax_scale() * product, key);
+  };
+}
+
+std::vector<KeyLogit> RowCalculator::seen_logits(const RowId& id) const {
+  const auto logit = stated_logit(id);
+  const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
+  std::vector<KeyLogit> logits;
+  for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+    if (geometry_.sees(id.sample, id.row, key, id.head)) logits.push_back({key, logit(key)});
   }
   return logits;
 }

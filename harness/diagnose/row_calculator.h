@@ -53,6 +53,14 @@ struct CalculatedRow {
   bool has_stated_values = false;  // V is read as stated
 };
 
+struct KeyLogit {
+  std::int64_t key = 0;
+  double logit = 0;
+};
+
+// Relative error of a sum in fp32.
+inline constexpr double fp32_error = 16 * 0x1p-24;
+
 // The distance between the output and a computed row.
 struct RowMisfit {
   double squared = 0, largest = 0;  // sum of (e / sigma)^2; max |e / sigma|
@@ -101,8 +109,10 @@ class RowCalculator {
                   std::span<double> to) const {
     reference_context_.key_values.value(sample, key, head, to);
   }
-  // Returns the stated logits of all keys of the row's sample, visible or not.
-  std::vector<double> all_logits(const RowId& id) const;
+  // Returns the stated logit of a row as a function of the key, visible or not.
+  std::function<double(std::int64_t key)> stated_logit(const RowId& id) const;
+  // Returns the keys that the row sees, ascending, with their stated logits.
+  std::vector<KeyLogit> seen_logits(const RowId& id) const;
   // Returns q . mean(K) over all keys of the sample, visible or not.
   double mean_product(const RowId& id) const;
   // Returns how far the output is from `answer`, in sigmas of the stated row. If the rms of

@@ -17,7 +17,6 @@ namespace {
 constexpr std::int64_t block_keys = 16;   // splits are multiples of it
 constexpr std::int64_t small_splits = 8;  // blocks up to which every size is tried
 constexpr std::int64_t max_splits = 8;
-constexpr double fp32_error = 16 * 0x1p-24;  // relative, of a partial output
 
 // A row's sums over a block of keys: exp(s - maximum) and exp(s - maximum) V.
 struct BlockSums {
@@ -102,14 +101,7 @@ class SplitRows {
   }
 
   RowSums sums_of(const RowId& id) const {
-    RowVariation variation = answers_.stated(id);
-    const LogitShape shape = answers_.shape(id);
-    std::vector<std::pair<std::int64_t, double>> logits;
-    variation.logit = [&](double product, std::int64_t key) {
-      logits.emplace_back(key, shape.logit(geometry_.problem().softmax_scale() * product, key));
-      return logits.back().second;
-    };
-    answers_.answer(id, variation);
+    const std::vector<KeyLogit> logits = answers_.seen_logits(id);
     RowSums row;
     for (const auto& [key, logit] : logits) row.maximum = std::max(row.maximum, logit);
     const auto columns = static_cast<std::size_t>(geometry_.problem().head_dim_vo);
@@ -194,8 +186,9 @@ void add_split_results(const FailingOutput& failing, ExplanationRanking& ranking
   const bool has_sinks = failing.geometry->problem().sinks != Sinks::none;
   if (failing.geometry->problem().is_merge() || has_sinks || ranking.rows().empty()) return;
   const SplitRows rows(failing, ranking);
+  const std::vector<NamedRule> all_rules = rules();
   for (const std::int64_t size : rows.sizes()) {
-    for (const NamedRule& named : rules()) {
+    for (const NamedRule& named : all_rules) {
       ranking.add_answers(named.kind,
                           fmt::format("{} (splits of {} keys)", named.what, size * block_keys),
                           [&](std::size_t n) { return rows.merged(n, size, named.rule); });

@@ -98,16 +98,16 @@ class TiledWeights {
   }
 
   std::vector<Tile> tiles_of(const RowId& id, const Tiles& tile) const {
-    const std::vector<double> logits = ranking_.answers().all_logits(id);
+    const auto logit_of = ranking_.answers().stated_logit(id);
     std::vector<Tile> tiles;
     Tile running;
-    const auto count = static_cast<std::int64_t>(logits.size());
+    const std::int64_t count = geometry_.length_kv(id.sample);
     for (std::int64_t begin = 0; begin < count; begin += tile.keys) {
       if (begin % (tile.keys * tile.of_split) == 0) running = {};
       Tile with = running;
       bool sees_any = false;
       for (std::int64_t key = begin; key < std::min(begin + tile.keys, count); ++key) {
-        const double logit = logits[static_cast<std::size_t>(key)];
+        const double logit = logit_of(key);
         with.all = std::max(with.all, logit);
         if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
         sees_any = true;

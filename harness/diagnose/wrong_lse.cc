@@ -83,18 +83,13 @@ class LseExplainer {
   }
 
   void read_logits(Row& row) const {
-    RowVariation variation = calculator_.stated(row.id);
-    const LogitShape shape = calculator_.shape(row.id);
     const double missing = calculator_.missing_bias(row.id);
-    variation.logit = [&](double product, std::int64_t key) {
-      const double s = shape.logit(problem_.softmax_scale() * product, key);
+    for (const auto& [key, logit] : calculator_.seen_logits(row.id)) {
       row.keys.push_back(key);
-      row.s.push_back(s - missing);
-      return s;
-    };
-    calculator_.answer(row.id, variation);
+      row.s.push_back(logit - missing);
+    }
     if (!calculator_.side().sinks.empty() && failing_.spec->lse_includes_sink)
-      row.sink = variation.sink - missing;
+      row.sink = calculator_.stated(row.id).sink - missing;
     const std::size_t n = row.keys.size();
     row.before.assign(n + 1, row.sink.value_or(minus_infinity));
     row.from = row.before;
