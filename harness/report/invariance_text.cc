@@ -56,11 +56,14 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
     tally.device = outcome.c.device;
     tally.invariance = outcome.invariance;
     tally.promise = std::max(tally.promise, outcome.promise);
+    const bool is_failed = is_failure(judgement.verdict);
+    if (!is_failed && (outcome.status != Status::ok || judgement.verdict == Verdict::unsupported)) {
+      ++tally.nothing;  // not run, or not judged
+      continue;
+    }
     tally.sigmas = std::max(tally.sigmas, outcome.sigmas);
-    if (is_failure(judgement.verdict)) {
+    if (is_failed) {
       ++tally.violated;
-    } else if (outcome.status != Status::ok) {
-      ++tally.nothing;
     } else {
       ++(outcome.other_bits == 0 ? tally.bitwise : tally.rounding);
     }
@@ -150,8 +153,8 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
          "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
          "within rounding, which was all that was "
          "promised; "
-         "✗ promise broken, or beyond rounding; · nothing to transform, rejected, or not "
-         "measured.\n\n";
+         "✗ promise broken, or beyond rounding; · nothing to transform, rejected, not judged "
+         "or not measured.\n\n";
 }
 
 }  // namespace plumbline

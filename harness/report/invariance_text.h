@@ -14,8 +14,8 @@ struct InvarianceTally {
   std::string kernel, device;
   Invariance invariance = Invariance::run_to_run;
   Promise promise = Promise::none;  // the strongest of its cases
-  // Cases by result. `nothing`: the kernel rejects the transformed call, or nothing can be
-  // transformed.
+  // Cases by result. `nothing`: the kernel rejects the transformed call, nothing can be
+  // transformed, or no promise says how to judge the difference.
   std::size_t bitwise = 0, rounding = 0, violated = 0, nothing = 0;
   double sigmas = 0;  // largest difference, in standard deviations of two legal outputs
 };

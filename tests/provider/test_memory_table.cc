@@ -64,6 +64,13 @@ TEST(Features, UndeclaredFeatureIsUnsupported) {
       EXPECT_EQ(reply.status, Status::unsupported) << reply.reason;
       EXPECT_THAT(reply.reason, HasSubstr("PLUMBLINE_FEATURE_FP8_SCALES"));
     }
+    Problem problem = mean_problem();
+    problem.dtype = DType::bf16;
+    problem.out_dtype = DType::e4m3;
+    PlacedCase c(*worker, problem);
+    const RunReply reply = c.run("test/ok");
+    EXPECT_EQ(reply.status, Status::unsupported) << reply.reason;
+    EXPECT_THAT(reply.reason, HasSubstr("PLUMBLINE_FEATURE_FP8_OUTPUT"));
   }
 }
 

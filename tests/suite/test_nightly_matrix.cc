@@ -58,6 +58,8 @@ TEST(NightlyMatrix, Dtypes) {
           [](const Problem& p) { return p.has_fp8_kv() ? p.kv_scales : KvScales::head; }),
       IsSupersetOf({KvScales::tensor, KvScales::batch_head, KvScales::token, KvScales::block}));
   EXPECT_TRUE(any([](const Problem& p) { return p.dtype == DType::e4m3; }));
+  EXPECT_TRUE(
+      any([](const Problem& p) { return p.dtype == DType::bf16 && p.out() == DType::e4m3; }));
 }
 
 TEST(NightlyMatrix, TensorCores) {
@@ -76,7 +78,7 @@ TEST(NightlyMatrix, Shapes) {
       IsSupersetOf({Pair(64, 64), Pair(128, 128), Pair(256, 256), Pair(192, 128), Pair(576, 512),
                     Pair(96, 96), Pair(59, 59), Pair(111, 111), Pair(203, 203)}));
   EXPECT_THAT(every<std::int64_t>([](const Problem& p) { return p.group(); }),
-              IsSupersetOf({1, 2, 3, 4, 5, 7, 8, 16}));
+              IsSupersetOf({1, 2, 3, 4, 5, 7, 8, 16, 17, 20, 24, 71}));
   EXPECT_TRUE(any([](const Problem& p) { return p.heads_kv == 1 && p.heads_q > 1; })) << "MQA";
   EXPECT_THAT(numbers(&Problem::batch), IsSupersetOf({1, 4, 16, 57}));
   EXPECT_THAT(numbers(&Problem::seq_q),
@@ -95,9 +97,9 @@ TEST(NightlyMatrix, Layouts) {
                             View::v_in_k, View::far}));
   EXPECT_THAT(every<Lengths>([](const Problem& p) { return p.lengths; }),
               IsSupersetOf({Lengths::full, Lengths::random, Lengths::near_full, Lengths::third,
-                            Lengths::one_long, Lengths::with_zero}));
+                            Lengths::one_long, Lengths::with_zero, Lengths::serving}));
   EXPECT_THAT(every<std::int64_t>([](const Problem& p) { return p.is_paged() ? p.page_size : 16; }),
-              IsSupersetOf({1, 16, 64, 128, 256}));
+              IsSupersetOf({1, 16, 48, 64, 128, 256, 528, 672}));
   EXPECT_TRUE(
       any([](const Problem& p) { return p.padding == Padding::left && p.fill == Fill::nan; }));
   EXPECT_TRUE(any([](const Problem& p) {

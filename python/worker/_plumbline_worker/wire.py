@@ -99,12 +99,11 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
                  lse_base: str = "") -> Dict[str, Any]:
     """Returns the plumbline_rounding_spec. Unset fields are those of the strict default: P in the
-    dtype of Q (e4m3: times 256), accumulators of tensor cores (of `arch`: "sm_90") for 16-bit
-    inputs, of 13 bits for fp8 Q and of FMA for fp32, nothing else rounded. For a merge, whose LSEs
-    have base `lse_base`: P in fp32, FMA, and an LSE of that base."""
+    dtype of Q (e4m3: times 256), accumulators of FMA for fp32 and of tensor cores (of `arch`:
+    "sm_90") otherwise, nothing else rounded. For a merge, whose LSEs have base `lse_base`: P in
+    fp32, FMA, and an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
-    accumulator = (FMA if words["dtype"] == "fp32" or lse_base
-                   else FP8_TENSOR_CORE if words["dtype"] in FP8_DTYPES else of_tensor_cores)
+    accumulator = FMA if words["dtype"] == "fp32" or lse_base else of_tensor_cores
     p_dtype = _dtype(spec.p_dtype or ("fp32" if lse_base else "input"), words)
     prescale = 256 if p_dtype == DTYPES.index("e4m3") else 1
     return {
