@@ -26,13 +26,13 @@ void take(Headroom& headroom, double value, double limit, const std::string& whe
 
 // Names what a spec rounds beyond the strict default. "fma": fp32 sums rounded to nearest, whose
 // errors are smaller than those that tensor cores may have.
-std::string tier_of(RoundingSpec spec, const Problem& problem) {
-  const RoundingSpec strict = strict_spec(problem);
+std::string tier_of(RoundingSpec spec, const Problem& problem, std::string_view arch) {
+  const RoundingSpec strict = strict_spec(problem, arch);
   const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;
-  if (!fma || strict.qk_accumulator == fma_accumulator) return describe(spec, problem);
+  if (!fma || strict.qk_accumulator == fma_accumulator) return describe(spec, problem, arch);
   spec.qk_accumulator = strict.qk_accumulator;
   spec.pv_accumulator = strict.pv_accumulator;
-  const std::string rest = describe(spec, problem);
+  const std::string rest = describe(spec, problem, arch);
   return rest == "strict" ? "fma" : "fma " + rest;
 }
 
@@ -95,8 +95,9 @@ class Calibration {
  private:
   CalibrationRow& row_of(const Outcome& outcome) {
     const Problem& problem = outcome.c.problem;
-    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, target_of(outcome));
-    return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)),
+    const RunTarget place = target_of(outcome);
+    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place);
+    return rows_[{tier_of(spec, problem, place.arch), std::string(name(problem.dtype)),
                   std::string(name(problem.out()))}];
   }
 

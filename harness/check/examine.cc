@@ -74,18 +74,16 @@ double RungTrial::percent_of_limit() const {
 }
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
-    : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {
-  for (const InputRounding rounding :
-       {InputRounding{}, InputRounding{DType::tf32}, InputRounding{DType::tf32, true}})
-    ranges_.emplace(rounding, value_range(*dump.geometry, dump.v.data(), rounding));
-}
+    : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {}
 
 Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
+  const InputRounding rounding(spec);
+  auto range = ranges_.find(rounding);
+  if (range == ranges_.end()) {
+    range = ranges_.emplace(rounding, value_range(*dump_.geometry, dump_.v.data(), rounding)).first;
+  }
   return find_faults(
-      {dump_.geometry.get(), dump_.outputs(),
-       &ranges_.at({inputs_rounded_to(spec),
-                    inputs_rounded_to(spec) == DType::tf32 && spec.inputs_toward_zero}),
-       &spec, policy_of(dump_), &reference});
+      {dump_.geometry.get(), dump_.outputs(), &range->second, &spec, policy_of(dump_), &reference});
 }
 
 Outcome outcome_of(const Dump& dump, const RungTrial& trial) {

@@ -38,7 +38,8 @@ class Examiner {
 
   const Dump& dump_;
   RowSelection rows_;
-  std::map<InputRounding, ValueRange> ranges_;
+  // Ranges of V, computed when a spec first needs one.
+  mutable std::map<InputRounding, ValueRange> ranges_;
 };
 
 // Returns the trial as an outcome that can be judged.

@@ -16,7 +16,8 @@
 namespace plumbline {
 namespace {
 
-// Arena::poison sets every bit. In every float format this is a NaN that no kernel computes.
+// Arena::poison sets every bit, which is a NaN in every float format. Except in e4m3, no kernel
+// computes this NaN. In e4m3 it is one of only two, and what x86's default NaN converts to.
 bool is_poison(DType dtype, const void* base, std::int64_t index) {
   const auto size = size_in_bytes(dtype);
   const auto* bytes =
@@ -78,7 +79,8 @@ class FaultFinder {
     for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
       const double value = got_[static_cast<std::size_t>(j)];
       if (std::isnan(value) && is_poison(dtype_, in_.outputs.out, offset + j)) {
-        report(faults_.unwritten, b, h, i, j, "unwritten element");
+        report(faults_.unwritten, b, h, i, j,
+               dtype_ == DType::e4m3 ? "NaN or unwritten element" : "unwritten element");
       } else if (empty) {
         if (value != 0)
           report(faults_.empty_rows, b, h, i, j,
@@ -167,8 +169,10 @@ class FaultFinder {
       const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
       const double magnitude = std::max(std::abs(lowest), std::abs(highest)),
                    slack = magnitude * relative + ulp(magnitude, dtype_);
-      least_[at] = lowest - slack;
-      most_[at] = highest + slack;
+      // fp8 outputs saturate
+      const double largest = is_fp8(dtype_) ? largest_finite(dtype_) : HUGE_VAL;
+      least_[at] = std::min(lowest - slack, largest);
+      most_[at] = std::max(highest + slack, -largest);
     }
   }
 
@@ -229,11 +233,12 @@ class FaultFinder {
   }
 
   // Returns true if a kernel of this spec must compute the rows of row_is_exact() without error but
-  // for fp32 divisions and merges. The spec must have a largest P of 1 or 1 / n, and no rounding
-  // between the products and the output.
+  // for fp32 divisions and merges. The spec must have a largest P of 1 or 1 / n that p_dtype holds,
+  // no rounding between the products and the output, and no random one of the output.
   bool exact_is_exact() const {
     const RoundingSpec& spec = *in_.spec;
     return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
+           round_to(spec.p_prescale, spec.p_dtype) == spec.p_prescale && !spec.out_stochastic &&
            spec.split_partial_dtype == DType::f32 && spec.o_between_tiles == DType::none &&
            spec.reciprocal_rel_error == 0 && spec.product_rel_error == 0 && spec.skipped_below == 0;
   }

@@ -97,11 +97,8 @@ class Comparer {
                DType dtype, bool rotating) {
     auto& s = result_.statistics;
     const double magnitude = std::abs(error);
-    const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
     const double z = magnitude / sigma;
-    // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
-    const double beyond = magnitude - reference_.output_units * unit,
-                 excess = beyond <= 0 ? 0 : beyond / reference_.spre[at];
+    const double excess = error_beyond_output(reference_, at, error, dtype);
     result_.z[at] = static_cast<float>(error / sigma);
     take(&ErrorStatistics::peak, &Limits::peak, z, element);
     take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, element);
@@ -193,6 +190,13 @@ class Comparer {
 };
 
 }  // namespace
+
+double error_beyond_output(const Reference& reference, std::size_t at, double error, DType out) {
+  const double unit = ulp(reference.o[at] * (1 + 2 * unit_roundoff(out)), out);
+  // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
+  const double beyond = std::abs(error) - reference.output_units * unit;
+  return beyond <= 0 ? 0 : beyond / reference.spre[at];
+}
 
 Comparison compare(const Geometry& geometry, const OutputView& outputs,
                    const Reference& reference) {

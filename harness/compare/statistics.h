@@ -33,6 +33,10 @@ struct Comparison {
 // are finite but a statistic is NaN, which is a bug in plumbline.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
 
+// Returns `beyond_output` of an element: its error beyond the rounding of the output, in units of
+// spre. `at` indexes reference.o, `out` is the dtype of the output. NaN for a NaN error.
+double error_beyond_output(const Reference& reference, std::size_t at, double error, DType out);
+
 // Returns true if the reference's outputs and sigmas are finite. If inputs overflow their dtype,
 // there is nothing to compare with.
 bool is_finite(const Reference& reference);

@@ -7,7 +7,6 @@
 #include "harness/base/glob.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/problem/arch.h"
 #include "harness/problem/problem.h"
 
 namespace plumbline {
@@ -28,11 +27,7 @@ const Contract* Contracts::find(std::string_view kernel, const RunTarget& place,
 
 RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem,
                                     const RunTarget& place) const {
-  RoundingSpec spec = strict_spec(problem);
-  if (problem.has_fp8_q()) {
-    spec.qk_accumulator = spec.pv_accumulator =
-        tensor_core_accumulator_of(place.arch, problem.dtype);
-  }
+  RoundingSpec spec = strict_spec(problem, place.arch);
   if (const Contract* contract = find(kernel, place, problem.dtype)) {
     for (const auto& [field, text] : contract->spec_fields) {
       [[maybe_unused]] const auto complaint =

@@ -107,8 +107,10 @@ class ContractReader {
   void read_promises(const ConfigNode& promises) {
     reject_unknown_keys(promises, texts_of(promise_fields, &PromiseField::name), errors_);
     TableReader reader(promises, errors_);
-    for (const auto& [name, promise, of_contracts_only] : promise_fields)
-      contract_.promises.*promise = static_cast<Promise>(reader.word(name, promises_, 0));
+    for (const PromiseField& field : promise_fields) {
+      contract_.promises.*field.promise =
+          static_cast<Promise>(reader.word(field.name, promises_, 0));
+    }
   }
 
   void read_limits(const ConfigNode& limits) {

@@ -39,21 +39,22 @@ ContractSnapshot take_snapshot(const Contracts& contracts, const Outcome& outcom
 
 std::string promises_text(const Promises& promises) {
   std::string text;
-  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
-    if (promises.*promise == Promise::none) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", field, name(promises.*promise));
+  for (const PromiseField& field : promise_fields) {
+    const Promise promise = promises.*field.promise;
+    if (promise == Promise::none) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", field.name, name(promise));
   }
   return text;
 }
 
 Promises parse_promises(const std::string& text) {
   Promises promises;
-  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
+  for (const PromiseField& field : promise_fields) {
     for (const Promise value : {Promise::rounding, Promise::bitwise}) {
-      const std::string entry = fmt::format("{}={}", field, name(value));
+      const std::string entry = fmt::format("{}={}", field.name, name(value));
       const std::size_t at = text.find(entry);
       const bool whole = at != std::string::npos && (at == 0 || text[at - 1] == ' ');
-      if (whole) promises.*promise = value;
+      if (whole) promises.*field.promise = value;
     }
   }
   return promises;
@@ -74,11 +75,10 @@ std::vector<std::string> looser_terms(const ContractSnapshot& now, const std::st
     looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy),
                                  policy_text(before.padding_policy)));
   }
-  for (const auto& [field, promise, of_contracts_only] : promise_fields) {
-    if (now.promises.*promise < before.promises.*promise) {
-      looser.push_back(fmt::format("promise {} {} (was {})", field, name(now.promises.*promise),
-                                   name(before.promises.*promise)));
-    }
+  for (const PromiseField& field : promise_fields) {
+    const Promise is = now.promises.*field.promise, was = before.promises.*field.promise;
+    if (is < was)
+      looser.push_back(fmt::format("promise {} {} (was {})", field.name, name(is), name(was)));
   }
   return looser;
 }

@@ -165,9 +165,15 @@ Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string
   auto complaint = Complaint(fmt::format("there is no field \"{}\"", field));
   for_each_pinned_field([&](std::string_view known, auto kind, auto of) {
     if (known != field) return;
-    complaint = set(kind, of(spec), text, {problem, arch});
+    RoundingSpec changed = spec;
+    complaint = set(kind, of(changed), text, {problem, arch});
     if (complaint) complaint = fmt::format("{}: {}", field, *complaint);
-    if (field == "p_dtype") spec.p_prescale = default_prescale(spec.p_dtype);
+    if (field == "p_dtype") changed.p_prescale = default_prescale(changed.p_dtype);
+    // Only the flag that completes a pair is refused.
+    if (const std::string pair = contradictory_flags(changed);
+        !complaint && !pair.empty() && contradictory_flags(spec).empty())
+      complaint = pair;
+    if (!complaint) spec = changed;
   });
   return complaint;
 }

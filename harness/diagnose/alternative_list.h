@@ -1,4 +1,4 @@
-// A list of alternative problems, and what its makers share. Private to harness/diagnose.
+// Makes alternative problems one after another. Private to harness/diagnose.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,32 @@
 
 namespace plumbline {
 
-struct AlternativeList {
-  explicit AlternativeList(const FailingOutput& failing)
-      : geometry_(*failing.geometry),
+class AlternativeList {
+ protected:
+  AlternativeList(const FailingOutput& failing, const VisitAlternative& visitor)
+      : failing_(failing),
+        visitor_(visitor),
+        geometry_(*failing.geometry),
         problem_(geometry_.problem()),
         layout_(layout_of(geometry_, failing.keys_stated)),
         lse_base_(failing.outputs.lse_base) {}
 
+  // Returns true if no further alternative may be visited. Making one may take long, so each
+  // function that makes one tests this first.
+  bool is_over() {
+    is_over_ = is_over_ || failing_.late();
+    return is_over_;
+  }
+  void visit(AlternativeProblem other) { is_over_ = is_over() || !visitor_(std::move(other)); }
+
   void add(std::string sentence, const Problem& problem) {
-    found.push_back({std::move(sentence), problem, layout_, lse_base_});
+    if (!is_over()) visit({std::move(sentence), problem, layout_, lse_base_});
   }
 
   // Adds an alternative in which each row sees the keys that `keys` returns for its stated range.
   template <class Keys>
   void add_ranges(std::string sentence, const Keys& keys) {
+    if (is_over()) return;
     StatedLayout layout = layout_;
     layout.visible.clear();
     bool differs = false;
@@ -39,18 +51,20 @@ struct AlternativeList {
         layout.visible.push_back(range);
       }
     }
-    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+    if (differs) visit({std::move(sentence), problem_, std::move(layout), lse_base_});
   }
 
-  // Returns the bits of a mask, [batch, seq_q, words]. of_row(sample, row) returns a predicate of
-  // the keys that the row sees.
+  // Returns the bits of a mask, [heads, batch, seq_q, words]. of_row(head, sample, row) returns a
+  // predicate of the keys that the row sees.
   template <class OfRow>
-  std::vector<std::uint32_t> mask_bits(const OfRow& of_row) const {
+  std::vector<std::uint32_t> mask_bits(std::int64_t heads, const OfRow& of_row) const {
     constexpr std::int64_t bits = 32;
-    const std::int64_t rows = problem_.seq_q, words = (problem_.seq_kv + bits - 1) / bits;
-    std::vector<std::uint32_t> mask(static_cast<std::size_t>(problem_.batch * rows * words));
-    for (std::int64_t at = 0; at < problem_.batch * rows; ++at) {
-      const auto sees = of_row(at / rows, at % rows);
+    const std::int64_t rows = problem_.seq_q, words = (problem_.seq_kv + bits - 1) / bits,
+                       matrices = heads * problem_.batch;
+    std::vector<std::uint32_t> mask(static_cast<std::size_t>(matrices * rows * words));
+    for (std::int64_t at = 0; at < matrices * rows; ++at) {
+      const std::int64_t matrix = at / rows;
+      const auto sees = of_row(matrix / problem_.batch, matrix % problem_.batch, at % rows);
       for (std::int64_t key = 0; key < problem_.seq_kv; ++key) {
         if (sees(key))
           mask[static_cast<std::size_t>(at * words + key / bits)] |= std::uint32_t{1}
@@ -66,11 +80,15 @@ struct AlternativeList {
                : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
   }
 
-  std::vector<AlternativeProblem> found;
+  const FailingOutput& failing_;
+  const VisitAlternative& visitor_;
   const Geometry& geometry_;
   const Problem& problem_;
   const StatedLayout layout_;
   const int lse_base_;
+
+ private:
+  bool is_over_ = false;
 };
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Lists other masks, windows, lengths, features, biases and scales that a kernel may have applied.
+// Makes problems with other masks, windows, lengths, features, biases and scales.
 #include "harness/diagnose/alternative_problems.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <memory>
 #include <numbers>
 #include <utility>
@@ -19,21 +18,29 @@ namespace {
 
 class AlternativeProblems : public AlternativeList {
  public:
-  explicit AlternativeProblems(const FailingOutput& failing) : AlternativeList(failing) {
+  AlternativeProblems(const FailingOutput& failing, const VisitAlternative& visitor)
+      : AlternativeList(failing, visitor) {}
+
+  void visit_all() {
     if (problem_.is_merge()) {
       add_of_merge();
       return;
     }
-    const bool has_ranges = !failing.keys_stated && !problem_.has_hidden_keys();
+    const bool has_ranges = !failing_.keys_stated && !problem_.has_hidden_keys();
     add_pages();  // first: with many keys, all other alternatives may exceed the time
-    if (failing.keys_stated) {
+    if (failing_.keys_stated) {
       add_mask_tensors();
     } else {
       add_masks();
       add_windows();
     }
-    if (has_ranges) std::ranges::move(alternative_ranges(failing), std::back_inserter(found));
-    if (!failing.keys_stated) add_padding();
+    if (has_ranges) {
+      visit_alternative_ranges(failing_, [this](AlternativeProblem other) {
+        visit(std::move(other));
+        return !is_over();
+      });
+    }
+    if (!failing_.keys_stated) add_padding();
     add_features();
     add_biases();
     add_scales();
@@ -45,10 +52,9 @@ class AlternativeProblems : public AlternativeList {
     Problem problem = problem_;
     const bool is_natural = problem_.merge == Merge::natural;
     problem.merge = is_natural ? Merge::base_2 : Merge::natural;
-    add(is_natural ? "if the parts' LSEs were of base 2, not natural"
-                   : "if the parts' LSEs were natural logarithms, not base 2",
-        problem);
-    found.back().lse_base = is_natural ? 2 : 0;
+    visit({is_natural ? "if the parts' LSEs were of base 2, not natural"
+                      : "if the parts' LSEs were natural logarithms, not base 2",
+           problem, layout_, is_natural ? 2 : 0});
     if (geometry_.has_hidden_keys()) return;
     add_ranges("if each token's last part were left out",
                [](std::int64_t, std::int64_t, const KeyRange& stated) {
@@ -109,7 +115,7 @@ class AlternativeProblems : public AlternativeList {
     layout.visible.clear();
     layout.mask_bits.clear();
     layout.mask_heads = 1;
-    found.push_back({"if the mask were not applied", problem, std::move(layout), lse_base_});
+    visit({"if the mask were not applied", problem, std::move(layout), lse_base_});
     if (!geometry_.has_hidden_keys()) return;
     add_transposed_bits();
     add_wrapped_offsets();
@@ -127,24 +133,21 @@ class AlternativeProblems : public AlternativeList {
 
   // Adds the mask whose bit for a query and a key is the stated one for that key and query.
   void add_transposed_bits() {
-    if (problem_.seq_q != problem_.seq_kv || layout_.seqlens_q != layout_.seqlens_kv) return;
+    if (problem_.seq_q != problem_.seq_kv || layout_.seqlens_q != layout_.seqlens_kv || is_over())
+      return;
     constexpr std::int64_t bits = 32;
     StatedLayout layout = layout_;
     layout.mask_heads = geometry_.mask_heads;
-    layout.mask_bits.assign(geometry_.mask_bits.size(), 0);
-    const std::int64_t rows = problem_.seq_q, words = geometry_.mask_words,
-                       matrices = geometry_.mask_heads * problem_.batch;
-    for (std::int64_t at = 0; at < matrices * rows; ++at) {
-      const std::int64_t first = at / rows * rows, row = at % rows;
-      for (std::int64_t key = 0; key < rows; ++key) {
-        const auto from = static_cast<std::size_t>(at * words + key / bits),
-                   to = static_cast<std::size_t>((first + key) * words + row / bits);
-        const std::uint32_t bit = geometry_.mask_bits[from] >> (key % bits) & 1U;
-        layout.mask_bits[to] |= bit << (row % bits);
-      }
-    }
+    layout.mask_bits = mask_bits(
+        geometry_.mask_heads, [this](std::int64_t head, std::int64_t sample, std::int64_t row) {
+          const std::int64_t first = (head * problem_.batch + sample) * problem_.seq_q;
+          return [this, first, row](std::int64_t key) {
+            const std::int64_t word = (first + key) * geometry_.mask_words + row / bits;
+            return (geometry_.mask_bits[static_cast<std::size_t>(word)] >> (row % bits) & 1U) != 0;
+          };
+        });
     if (layout.mask_bits != geometry_.mask_bits)
-      found.push_back({"if the mask were transposed", problem_, std::move(layout), lse_base_});
+      visit({"if the mask were transposed", problem_, std::move(layout), lse_base_});
   }
 
   // Adds masks whose offset within a sample's bits overflows at 16 bits, in bits or in bytes.
@@ -152,7 +155,7 @@ class AlternativeProblems : public AlternativeList {
     constexpr std::int64_t bits = 32, limit = 1 << 16;
     const std::int64_t words = problem_.seq_q * geometry_.mask_words;
     for (const auto& [unit, wraps_at] : {std::pair{"bits", limit / bits}, {"bytes", limit / 4}}) {
-      if (words <= wraps_at) continue;
+      if (words <= wraps_at || is_over()) continue;
       StatedLayout layout = layout_;
       layout.mask_heads = geometry_.mask_heads;
       layout.mask_bits = geometry_.mask_bits;
@@ -167,7 +170,7 @@ class AlternativeProblems : public AlternativeList {
       // The bits of a row's last word may be those of keys after the last one.
       for (std::size_t at = 0; at < layout.mask_bits.size(); ++at)
         layout.mask_bits[at] &= bits_of_keys(static_cast<std::int64_t>(at));
-      found.push_back({sentence, problem_, std::move(layout), lse_base_});
+      visit({sentence, problem_, std::move(layout), lse_base_});
     }
   }
 
@@ -184,6 +187,7 @@ class AlternativeProblems : public AlternativeList {
   // Adds a mask in which each (head, sample) has the bits of another.
   template <class Other>
   void add_bits(std::string sentence, const Other& other) {
+    if (is_over()) return;
     StatedLayout layout = layout_;
     const auto words = static_cast<std::ptrdiff_t>(problem_.seq_q * geometry_.mask_words);
     for (std::int64_t head = 0; head < geometry_.mask_heads; ++head) {
@@ -194,7 +198,7 @@ class AlternativeProblems : public AlternativeList {
       }
     }
     if (layout.mask_bits != layout_.mask_bits)
-      found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+      visit({std::move(sentence), problem_, std::move(layout), lse_base_});
   }
 
   void add_windows() {
@@ -230,6 +234,7 @@ class AlternativeProblems : public AlternativeList {
   void add_pages() {
     if (!problem_.is_paged()) return;
     const auto with = [&](std::string sentence, const auto& page) {
+      if (is_over()) return;
       StatedLayout layout = layout_;
       for (std::size_t entry = 0; entry < layout.page_table.size(); ++entry) {
         if (layout.page_table[entry] < 0) continue;
@@ -239,7 +244,7 @@ class AlternativeProblems : public AlternativeList {
         layout.page_table[entry] = static_cast<std::int32_t>(other);
       }
       if (layout.page_table != layout_.page_table)
-        found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+        visit({std::move(sentence), problem_, std::move(layout), lse_base_});
     };
     const std::int64_t per_sample = geometry_.pages_per_sample;
     with("if the page table were not applied: page n of a sample is page n of the pool",
@@ -277,7 +282,7 @@ class AlternativeProblems : public AlternativeList {
     const auto with = [&](std::shared_ptr<const LogitBias> bias, std::string sentence) {
       StatedLayout layout = layout_;
       layout.bias = std::move(bias);
-      found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
+      visit({std::move(sentence), problem_, std::move(layout), lse_base_});
     };
     with(nullptr, "if the bias were not added");
     const auto changed = [&](const auto& change) {
@@ -327,8 +332,8 @@ class AlternativeProblems : public AlternativeList {
     StatedLayout layout = layout_;
     std::ranges::fill(layout.seqlens_kv, static_cast<std::int32_t>(problem_.seq_kv));
     if (layout.seqlens_kv == layout_.seqlens_kv) return;
-    found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
-                     layout, lse_base_});
+    visit({"if padded keys were visible: the padding mask is not applied", problem_, layout,
+           lse_base_});
     if (problem_.window_left >= 0 || problem_.window_right >= 0) return;
     for (std::int64_t bound = 16; bound < problem_.seq_kv; bound *= 2)
       add_padding_from(bound, layout);
@@ -336,22 +341,22 @@ class AlternativeProblems : public AlternativeList {
 
   // Adds the alternative that padded keys from a bound on are seen. `full` has all keys as valid.
   void add_padding_from(std::int64_t bound, StatedLayout full) {
+    if (is_over()) return;
     Problem problem = problem_;
     problem.mask = Mask::custom;
-    full.mask_bits = mask_bits([&](std::int64_t sample, std::int64_t) {
+    full.mask_bits = mask_bits(1, [&](std::int64_t, std::int64_t sample, std::int64_t) {
       const std::int64_t length = geometry_.length_kv(sample);
       return [=](std::int64_t key) { return key < length || key >= bound; };
     });
-    found.push_back(
-        {fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
-         problem, std::move(full), lse_base_});
+    visit({fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
+           problem, std::move(full), lse_base_});
   }
 };
 
 }  // namespace
 
-std::vector<AlternativeProblem> alternative_problems(const FailingOutput& failing) {
-  return AlternativeProblems(failing).found;
+void visit_alternatives(const FailingOutput& failing, const VisitAlternative& visit) {
+  AlternativeProblems(failing, visit).visit_all();
 }
 
 }  // namespace plumbline

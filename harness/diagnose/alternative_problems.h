@@ -2,8 +2,8 @@
 // no verdict depends on it.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <vector>
 
 #include "harness/diagnose/failing_output.h"
 
@@ -17,7 +17,11 @@ struct AlternativeProblem {
   int lse_base = 0;  // base of the returned LSE, as in OutputView
 };
 
-// Returns the alternatives, the likeliest first.
-std::vector<AlternativeProblem> alternative_problems(const FailingOutput& failing);
+// Receives an alternative. Returns false if no further one is needed.
+using VisitAlternative = std::function<bool(AlternativeProblem)>;
+
+// Makes the alternatives one after another, the likeliest first, and passes each to `visit`. Stops
+// if `visit` returns false or failing.late() returns true.
+void visit_alternatives(const FailingOutput& failing, const VisitAlternative& visit);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Lists visible ranges with another first or last key, and masks without some keys.
+// Makes visible ranges with another first or last key, and masks without some keys.
 #include "harness/diagnose/alternative_ranges.h"
 
 #include <fmt/format.h>
@@ -13,13 +13,10 @@ namespace {
 
 class AlternativeRanges : public AlternativeList {
  public:
-  explicit AlternativeRanges(const FailingOutput& failing) : AlternativeList(failing) {
-    add_ends();
-  }
+  AlternativeRanges(const FailingOutput& failing, const VisitAlternative& visitor)
+      : AlternativeList(failing, visitor) {}
 
- private:
-  // Adds visible ranges with another first or last key.
-  void add_ends() {
+  void visit_all() {
     add_tiled_windows();
     add_packed_window();
     add_tiled_extents();
@@ -111,17 +108,12 @@ class AlternativeRanges : public AlternativeList {
   void add_packed_window() {
     const std::int64_t group = problem_.group(), heads = problem_.heads_q;
     if (problem_.window_left < 0 || group == 1 || !allows_bits(heads)) return;
-    std::vector<std::uint32_t> bits;
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const std::vector<std::uint32_t> of_head =
-          visible_bits([&](std::int64_t sample, std::int64_t row, std::int64_t key) {
-            const std::int64_t packed = row * group + head % group;
-            return key >= diagonal(sample, row) + packed - row - problem_.window_left;
-          });
-      bits.insert(bits.end(), of_head.begin(), of_head.end());
-    }
-    add_bits("if the window's left side counted packed rows (query heads of a key head) as queries",
-             heads, std::move(bits));
+    add_hidden(
+        "if the window's left side counted packed rows (query heads of a key head) as queries",
+        heads, [&](std::int64_t head, std::int64_t sample, std::int64_t row, std::int64_t key) {
+          const std::int64_t packed = row * group + head % group;
+          return key >= diagonal(sample, row) + packed - row - problem_.window_left;
+        });
   }
 
   // Adds masks that also hide one key of each tile.
@@ -129,37 +121,35 @@ class AlternativeRanges : public AlternativeList {
     if (!allows_bits(1)) return;
     for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
       for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
-        add_bits(fmt::format("if every {} key, from key {} on, were not seen",
-                             tile == 2 ? "2nd" : fmt::format("{}th", tile), first),
-                 1, visible_bits([=](std::int64_t, std::int64_t, std::int64_t key) {
-                   return key % tile != first;
-                 }));
+        add_hidden(fmt::format("if every {}{} key, from key {} on, were not seen", tile,
+                               tile % 10 == 2 ? "nd" : "th", first),  // 2nd, 4th, … 32nd, 64th
+                   1, [=](std::int64_t, std::int64_t, std::int64_t, std::int64_t key) {
+                     return key % tile != first;
+                   });
       }
     }
   }
 
-  // Returns the bits of the stated mask without the keys for which `keeps` returns false.
+  // Adds a mask of bits for each of `heads`: the stated one without the keys for which
+  // keeps(head, sample, row, key) returns false.
   template <class Keeps>
-  std::vector<std::uint32_t> visible_bits(const Keeps& keeps) const {
-    return mask_bits([&](std::int64_t sample, std::int64_t row) {
-      const KeyRange keys =
-          row < geometry_.length_q(sample) ? geometry_.visible_keys(sample, row) : KeyRange{};
-      return [&keeps, keys, sample, row](std::int64_t key) {
-        return key >= keys.begin && key < keys.end && keeps(sample, row, key);
-      };
-    });
-  }
-
-  // Adds a mask of bits, [heads, batch, seq_q, words], in place of the stated one.
-  void add_bits(std::string sentence, std::int64_t heads, std::vector<std::uint32_t> bits) {
+  void add_hidden(std::string sentence, std::int64_t heads, const Keeps& keeps) {
+    if (is_over()) return;
     Problem problem = problem_;
     problem.mask = Mask::custom;
     problem.window_left = problem.window_right = -1;
     StatedLayout layout = layout_;
     layout.visible.clear();
     layout.mask_heads = heads;
-    layout.mask_bits = std::move(bits);
-    found.push_back({std::move(sentence), problem, std::move(layout), lse_base_});
+    layout.mask_bits =
+        mask_bits(heads, [&](std::int64_t head, std::int64_t sample, std::int64_t row) {
+          const KeyRange keys =
+              row < geometry_.length_q(sample) ? geometry_.visible_keys(sample, row) : KeyRange{};
+          return [&keeps, keys, head, sample, row](std::int64_t key) {
+            return key >= keys.begin && key < keys.end && keeps(head, sample, row, key);
+          };
+        });
+    visit({std::move(sentence), problem, std::move(layout), lse_base_});
   }
 
   // Adds tiles of keys that a tile of queries leaves out, because its first query chooses them.
@@ -213,8 +203,8 @@ class AlternativeRanges : public AlternativeList {
 
 }  // namespace
 
-std::vector<AlternativeProblem> alternative_ranges(const FailingOutput& failing) {
-  return AlternativeRanges(failing).found;
+void visit_alternative_ranges(const FailingOutput& failing, const VisitAlternative& visit) {
+  AlternativeRanges(failing, visit).visit_all();
 }
 
 }  // namespace plumbline

@@ -2,13 +2,12 @@
 // verdict depends on it.
 #pragma once
 
-#include <vector>
-
 #include "harness/diagnose/alternative_problems.h"
 
 namespace plumbline {
 
-// Returns alternatives in which rows see other keys than the problem states, the likeliest first.
-std::vector<AlternativeProblem> alternative_ranges(const FailingOutput& failing);
+// Visits alternatives in which rows see other keys than the problem states, as
+// visit_alternatives().
+void visit_alternative_ranges(const FailingOutput& failing, const VisitAlternative& visit);
 
 }  // namespace plumbline

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
 #include "harness/compare/statistics.h"
 #include "harness/diagnose/alternative_problems.h"
+#include "harness/diagnose/error_parts.h"
 #include "harness/reference/key_values.h"
 
 namespace plumbline {
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-adds of a reference
 constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
-constexpr double rms_of_few_rows = 3;        // loose limit, because columns share P's errors
+constexpr double rms_of_few_rows = 3;        // loose limit
 constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
 // Scales to start from, as factors of the stated one.
 constexpr std::array scale_starts{1.0, 0.5, 2.0, 0.25, 4.0};
@@ -118,9 +118,7 @@ class ScaleFit {
 class SecondLook {
  public:
   explicit SecondLook(const FailingOutput& failing)
-      : failing_(failing),
-        few_(select_informative_rows(failing, first_look_rows, first_look_cost)),
-        many_(second_look(failing)) {}
+      : failing_(failing), few_(first_look(failing)), many_(second_look(failing)) {}
 
   // Looks only at these row positions from now on.
   void only(const std::set<std::int64_t>& positions) {
@@ -132,9 +130,8 @@ class SecondLook {
   bool explains(const Geometry& geometry, int lse_base) const {
     OutputView outputs = failing_.outputs;
     outputs.lse_base = lse_base;
-    Limits loose = failing_.limits;
-    loose.rms = std::max(loose.rms, rms_of_few_rows);
-    return would_explain(geometry, failing_.inputs, outputs, *failing_.spec, few_, loose) &&
+    return would_explain(geometry, failing_.inputs, outputs, *failing_.spec, few_,
+                         limits_of_first_look(failing_.limits)) &&
            would_explain(geometry, failing_.inputs, outputs, *failing_.spec, many_,
                          failing_.limits);
   }
@@ -146,16 +143,11 @@ class SecondLook {
 
 // Returns the row positions whose error is far beyond rounding.
 std::set<std::int64_t> wrong_positions(const FailingOutput& failing) {
-  std::map<std::int64_t, std::pair<double, double>> energies;  // squared error and elements
-  for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
-    if (failing.reference->visible[r] == 0) continue;
-    auto& [squared, elements] = energies[failing.reference->selection.rows[r].row];
-    squared += squared_error(failing, r);
-    elements += static_cast<double>(failing.reference->columns);
-  }
   std::set<std::int64_t> wrong;
-  for (const auto& [position, energy] : energies) {
-    if (energy.first > wrong_above * energy.second) wrong.insert(position);
+  for (const auto& [position, part] :
+       error_by(*failing.reference, *failing.comparison,
+                [](const RowId& id) { return std::int64_t{id.row}; })) {
+    if (part.is_wrong()) wrong.insert(position);
   }
   return wrong;
 }
@@ -163,13 +155,9 @@ std::set<std::int64_t> wrong_positions(const FailingOutput& failing) {
 }  // namespace
 
 double squared_error(const FailingOutput& failing, std::size_t row) {
-  const auto columns = static_cast<std::size_t>(failing.reference->columns);
-  double sum = 0;
-  for (std::size_t j = 0; j < columns; ++j) {
-    const double z = failing.comparison->z[row * columns + j];
-    if (std::isfinite(z)) sum += z * z;
-  }
-  return sum;
+  return error_of_row(*failing.comparison, static_cast<std::size_t>(failing.reference->columns),
+                      row)
+      .squared;
 }
 
 std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::size_t worst,
@@ -218,9 +206,13 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
   return layout;
 }
 
-RowSelection select_informative_rows(const FailingOutput& failing, std::size_t worst,
-                                     double cost_limit) {
-  return selection_of(failing, informative_rows(failing, worst, cost_limit));
+RowSelection first_look(const FailingOutput& failing) {
+  return selection_of(failing, informative_rows(failing, first_look_rows, first_look_cost));
+}
+
+Limits limits_of_first_look(Limits limits) {
+  limits.rms = std::max(limits.rms, rms_of_few_rows);
+  return limits;
 }
 
 RowSelection second_look(const FailingOutput& failing) {
@@ -247,12 +239,13 @@ bool would_explain(const Geometry& geometry, const InputView& inputs, const Outp
 std::vector<std::string> explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough) {
   std::vector<std::string> sentences;
+  if (enough(0)) return sentences;
   const SecondLook look(failing);
-  for (AlternativeProblem& other : alternative_problems(failing)) {
-    if (enough(sentences.size())) break;
+  visit_alternatives(failing, [&](AlternativeProblem other) {
     if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
       sentences.push_back("would be explained " + other.sentence);
-  }
+    return !enough(sentences.size());
+  });
   return sentences;
 }
 
@@ -260,12 +253,13 @@ std::string explain_wrong_rows(const FailingOutput& failing) {
   if (failing.location->kind != LocationKind::row) return "";
   SecondLook look(failing);
   look.only(wrong_positions(failing));
-  for (AlternativeProblem& other : alternative_problems(failing)) {
-    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base)) {
-      return fmt::format("{}: would be explained {}", failing.location->text, other.sentence);
-    }
-  }
-  return "";
+  std::string sentence;
+  visit_alternatives(failing, [&](AlternativeProblem other) {
+    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
+      sentence = fmt::format("{}: would be explained {}", failing.location->text, other.sentence);
+    return sentence.empty();
+  });
+  return sentence;
 }
 
 std::string other_scale(const FailingOutput& failing) {
@@ -273,6 +267,7 @@ std::string other_scale(const FailingOutput& failing) {
   const SecondLook look(failing);
   const double stated = failing.geometry->problem().softmax_scale();
   for (const double start : scale_starts) {
+    if (failing.late()) break;
     const double scale = fit.run(stated * start), change = scale / stated - 1;
     if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
         !look.explains(fit.at(scale), failing.outputs.lse_base))

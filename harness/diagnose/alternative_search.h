@@ -18,15 +18,16 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
 // Faults are not checked.
 bool would_explain(const Geometry& geometry, const InputView& inputs, const OutputView& outputs,
                    const RoundingSpec& spec, const RowSelection& rows, const Limits& limits);
-// Returns informative_rows() of `failing` as a selection, for a first look.
-RowSelection select_informative_rows(const FailingOutput& failing, std::size_t worst,
-                                     double cost_limit);
+// Returns few informative_rows() of `failing`, which reject most explanations at a low cost.
+RowSelection first_look(const FailingOutput& failing);
+// Returns limits for first_look(): a wider rms, because columns share P's errors.
+Limits limits_of_first_look(Limits limits);
 // Returns rows of `failing` for a second look, which cost about 5e7 multiply-adds at most.
 RowSelection second_look(const FailingOutput& failing);
 
 // Returns a sentence for each alternative problem that explains the output, the likeliest first:
 // "would be explained if the mask were causal". Stops before an alternative if `enough` returns
-// true for the number of sentences found.
+// true for the number of sentences found, or if failing.late() does.
 std::vector<std::string> explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough);
 

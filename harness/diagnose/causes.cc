@@ -2,6 +2,7 @@
 #include "harness/diagnose/causes.h"
 
 #include <fmt/format.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,6 @@ namespace {
 
 // Share of the squared error that a wrong scale must explain to be named.
 constexpr double min_share_of_scale = 0.5;
-constexpr auto max_search_time = std::chrono::seconds(3);  // processor time per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
@@ -97,12 +97,57 @@ constexpr std::array<std::string (*)(const FailingOutput&), 20> fits{
     &wrong_lse,          &wrong_places,       &factor_of_heads,  &exponential_error, &wrong_factor,
     &explain_wrong_rows, &likeliest_change,   &dropped_weights,  &lost_columns,      &few_rows};
 
-// Returns the sentence of an error after which no other cause is looked for, or "".
+// Returns the sentence of an error after which no other cause is looked for, or "". Costs little.
 std::string final_cause(const FailingOutput& failing) {
   for (const auto& single : {&nan_of_hidden_keys, &rows_without_answer, &few_elements}) {
     if (std::string sentence = single(failing); !sentence.empty()) return sentence;
   }
   return "";
+}
+
+bool exceeds_limits(const FailingOutput& failing) {
+  return !within_limits(failing.comparison->statistics, failing.limits);
+}
+
+// Adds the first fit that explains the output, unless there is a sentence.
+void add_fit(const FailingOutput& failing, std::vector<std::string>& sentences) {
+  for (const auto& fit : fits) {
+    if (!sentences.empty() || failing.late()) return;
+    add(sentences, fit(failing));
+  }
+}
+
+FirstCause searched_cause(const FailingOutput& failing) {
+  FirstCause cause;
+  cause.sentence = final_cause(failing);
+  if (!cause.sentence.empty()) return cause;
+  const auto rung = exceeds_limits(failing) ? looser_rung(failing) : std::nullopt;
+  if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
+  std::vector<std::string> sentences;
+  if (!nothing_to_explain(failing)) {
+    sentences = explain_by_alternatives(failing, [](std::size_t found) { return found > 0; });
+    add_fit(failing, sentences);
+    if (sentences.empty() && rung) add(sentences, in_words(*rung, *failing.spec));
+  }
+  cause.explains = !sentences.empty();
+  if (sentences.empty()) add_pattern(failing, sentences);
+  if (!sentences.empty()) cause.sentence = sentences.front();
+  return cause;
+}
+
+FirstCause cause_without_search(const FailingOutput& failing) {
+  FirstCause cause;
+  cause.sentence = final_cause(failing);
+  if (!cause.sentence.empty()) return cause;
+  std::vector<std::string> sentences;
+  add_pattern(failing, sentences);
+  if (!sentences.empty()) cause.sentence = sentences.front();
+  if (nothing_to_explain(failing)) return cause;
+  cause.sentence =
+      sentences.empty()
+          ? "not looked for: the run's time for causes was spent"
+          : cause.sentence + " (not looked into further: the run's time for causes was spent)";
+  return cause;
 }
 
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
@@ -167,13 +212,11 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
 }
 
 std::vector<std::string> causes(const FailingOutput& failing) {
-  std::vector<std::string> sentences;
   if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause)};
+  std::vector<std::string> sentences;
   if (!nothing_to_explain(failing)) {
     sentences = explain_by_alternatives(failing, [](std::size_t) { return false; });
-    for (const auto& fit : fits) {
-      if (sentences.empty()) add(sentences, fit(failing));
-    }
+    add_fit(failing, sentences);
     if (sentences.empty()) {
       if (const auto rung = looser_rung(failing)) add(sentences, in_words(*rung, *failing.spec));
     }
@@ -195,41 +238,21 @@ void CauseBudget::take(std::chrono::microseconds used) {
 
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget) {
-  const auto start = thread_time();
-  if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause), ""};
-  const bool looks = !nothing_to_explain(failing),
-             exceeds = !within_limits(failing.comparison->statistics, failing.limits),
-             spent = (looks || exceeds) &&
-                     !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
-                                                only_lse_fails(failing)));
-  std::vector<std::string> sentences;
-  std::optional<Rung> rung;
-  if (exceeds && !spent) rung = looser_rung(failing);
-  if (looks && !spent) {
-    const auto late = [searched = thread_time()] {
-      return thread_time() - searched > max_search_time;
-    };
-    sentences =
-        explain_by_alternatives(failing, [&](std::size_t found) { return found > 0 || late(); });
-    for (const auto& fit : fits) {
-      if (sentences.empty() && !late()) add(sentences, fit(failing));
-    }
-    if (sentences.empty() && rung) add(sentences, in_words(*rung, *failing.spec));
-  }
-  const bool is_pattern = sentences.empty();
-  if (is_pattern) add_pattern(failing, sentences);
-  budget.take(std::chrono::duration_cast<std::chrono::microseconds>(thread_time() - start));
+  const bool searches = !nothing_to_explain(failing) || exceeds_limits(failing);
+  const bool is_spent =
+      searches && !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
+                                             only_lse_fails(failing)));
+  if (is_spent) return cause_without_search(failing);
   FirstCause cause;
-  cause.explains = !is_pattern;
-  if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
-  if (looks && spent) {
-    cause.sentence =
-        sentences.empty()
-            ? "not looked for: the run's time for causes was spent"
-            : sentences.front() + " (not looked into further: the run's time for causes was spent)";
-  } else if (!sentences.empty()) {
-    cause.sentence = sentences.front();
-  }
+  // In an arena of one thread, all processor time of the search is that of this thread.
+  tbb::task_arena alone(1);
+  alone.execute([&] {
+    const auto start = thread_time();
+    FailingOutput limited = failing;
+    limited.late = [start, &budget] { return thread_time() - start > budget.per_case(); };
+    cause = searched_cause(limited);
+    budget.take(std::chrono::duration_cast<std::chrono::microseconds>(thread_time() - start));
+  });
   return cause;
 }
 

@@ -17,30 +17,38 @@ namespace plumbline {
 // The processor time in which a run may look for causes, shared by its threads. Failures of one
 // kernel that look alike form a group. The first failure of each group may use all of the time,
 // further ones half of it. A case beyond that only gets the cause that its faults and location
-// suggest, which costs little, and a remark.
+// suggest, which costs little, and a remark. A search that began may take `per_case`.
 class CauseBudget {
  public:
-  explicit CauseBudget(std::chrono::microseconds total)
-      : left_(total.count()), for_first_(total.count() / 2) {}
+  static constexpr std::chrono::seconds default_per_case{3};
+  explicit CauseBudget(std::chrono::microseconds total,
+                       std::chrono::microseconds of_case = default_per_case)
+      : per_case_(of_case), left_(total.count()), for_first_(total.count() / 2) {}
+  std::chrono::microseconds per_case() const { return per_case_; }
   // Returns false if a failure of this group gets no search.
   bool admits(const std::string& group);
   void take(std::chrono::microseconds used);
 
  private:
+  const std::chrono::microseconds per_case_;
   std::mutex mutex_;
   std::int64_t left_, for_first_;  // in microseconds
   std::set<std::string> groups_;
 };
 
-// Returns the causes of a failing output, the most telling first: alternative problems that explain
-// it, fits, a looser rounding model, its faults and the pattern of its error.
+// Returns the causes of a failing output, the clearest first: an error after which nothing else is
+// looked for, alternative problems that explain the output, fits, a looser rounding model, its
+// faults and the pattern of its error.
 std::vector<std::string> causes(const FailingOutput& failing);
 
-// The first cause, without a search for others, and the looser rounding model.
+// The first cause, without a search for others, and the looser rounding model. The search runs in
+// the calling thread alone, so that its processor time does not depend on other load.
 struct FirstCause {
   std::string sentence;     // "" if there is none
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
-  bool explains = false;    // the sentence explains the output; a location or a fault does not
+  // The search found the sentence: an alternative, a fit or a rounding model. False for an error
+  // after which nothing else is looked for, a location or a fault.
+  bool explains = false;
 };
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget);

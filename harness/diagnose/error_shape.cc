@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
+#include <optional>
+#include <vector>
+
+#include "harness/diagnose/error_parts.h"
 
 namespace plumbline {
 namespace {
@@ -16,7 +19,6 @@ constexpr double clear = 6;  // standard deviations beyond which a factor or LSE
 constexpr double min_agreeing_share = 0.9;  // share of rows that must agree
 constexpr double min_share_of_factor =
     0.75;  // share of the squared error that a named factor explains
-constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / sigma)^2 of a head
 
 // The factor by which the output of a reference row is off.
 struct RowFactor {
@@ -60,7 +62,7 @@ class Factors {
     return std::abs(common() - 1) > clear / std::sqrt(squared);
   }
 
-  // Returns the share of the squared error, beyond rounding, that the common factor explains.
+  // Returns the share of the squared error that the common factor explains.
   double share_of_common() const {
     const double factor = common();
     double before = 0, after = 0;
@@ -169,12 +171,6 @@ class Factors {
   std::vector<std::pair<std::size_t, RowFactor>> rows_;
 };
 
-// Returns by how much a ratio is above 1: "12 %", "3.5 times".
-std::string by(double ratio) {
-  return ratio < 1.995 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
-                       : fmt::format("{:.3g} times", ratio);
-}
-
 std::string denominator_text(bool too_large, const std::string& how_much) {
   return too_large
              ? fmt::format(
@@ -191,12 +187,12 @@ std::string denominator_of(const Factors& factors) {
   const auto [large, small, farthest] = factors.spread();
   const auto off = static_cast<double>(large + small);
   if (static_cast<double>(large) >= min_agreeing_share * off)
-    return denominator_text(false, ", by up to " + by(farthest));
+    return denominator_text(false, ", by up to " + text_above_one(farthest));
   if (static_cast<double>(small) >= min_agreeing_share * off)
-    return denominator_text(true, ", by up to " + by(farthest));
+    return denominator_text(true, ", by up to " + text_above_one(farthest));
   return fmt::format(
       "the softmax denominator is wrong, too small in {} rows and too large in {}, by up to {}",
-      large, small, by(farthest));
+      large, small, text_above_one(farthest));
 }
 
 std::string outputs_text(double factor, bool has_lse) {
@@ -206,8 +202,8 @@ std::string outputs_text(double factor, bool has_lse) {
           ? "the last division, a rescale, or numbers that are cut off instead of rounded; the "
             "LSE is not affected"
           : "the softmax denominator, a rescale, or numbers that are cut off instead of rounded";
-  return fmt::format("the outputs are {} too {}: {}", by(ratio), factor > 1 ? "large" : "small",
-                     cause);
+  return fmt::format("the outputs are {} too {}: {}", text_above_one(ratio),
+                     factor > 1 ? "large" : "small", cause);
 }
 
 // Returns true if each stored LSE is a number of this dtype, next to the LSE toward zero.
@@ -227,6 +223,11 @@ bool is_lse_cut_off(const FailingOutput& failing, DType dtype) {
 }
 
 }  // namespace
+
+std::string text_above_one(double ratio) {
+  return ratio < 1.995 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
+                       : fmt::format("{:.3g} times", ratio);
+}
 
 std::string truncation(const FailingOutput& failing) {
   const Reference& reference = *failing.reference;
@@ -315,31 +316,18 @@ std::string wrong_factor(const FailingOutput& failing) {
 }
 
 std::string factor_of_heads(const FailingOutput& failing) {
-  struct Head {
-    double energy = 0, elements = 0;
-    double mean() const { return elements > 0 ? energy / elements : 0; }
-  };
-  const Reference& reference = *failing.reference;
-  const auto& rows = reference.selection.rows;
-  std::map<std::int64_t, Head> heads;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (reference.visible[r] == 0) continue;
-    heads[rows[r].head].energy += squared_error(failing, r);
-    heads[rows[r].head].elements += static_cast<double>(reference.columns);
-  }
-  std::vector<std::int64_t> wrong;
-  for (const auto& [head, of_head] : heads) {
-    if (of_head.mean() > right_head_below && of_head.mean() < wrong_head_above) return "";
-    if (of_head.mean() >= wrong_head_above) wrong.push_back(head);
-  }
-  if (wrong.empty() || wrong.size() == heads.size()) return "";
+  const auto heads = error_by(*failing.reference, *failing.comparison,
+                              [](const RowId& id) { return std::int64_t{id.head}; });
+  const auto found = wrong_parts(heads);
+  if (!found || found->empty() || found->size() == heads.size()) return "";
+  const std::vector<std::int64_t>& wrong = *found;
   const Factors factors(failing, wrong);
   if (factors.empty()) return "";
   const double common = factors.common(), ratio = std::max(common, 1 / common);
   if (!(common > 0) || !factors.has_common_factor() || !factors.explains(common)) return "";
   const bool is_one = wrong.size() == 1;
   return fmt::format("the outputs of head{} {} are {} too {}, those of the other heads are right",
-                     is_one ? "" : "s", fmt::join(wrong, ", "), by(ratio),
+                     is_one ? "" : "s", fmt::join(wrong, ", "), text_above_one(ratio),
                      common > 1 ? "large" : "small");
 }
 
@@ -368,37 +356,24 @@ std::string nearest_factor(const FailingOutput& failing) {
 }
 
 std::string wrong_heads_only(const FailingOutput& failing) {
-  struct Part {
-    double energy = 0, elements = 0;
-    double mean() const { return elements > 0 ? energy / elements : 0; }
-  };
-  std::map<std::pair<std::int64_t, std::int64_t>, Part> pairs;  // by sample and head
-  std::map<std::int64_t, Part> heads;
-  const auto& rows = failing.reference->selection.rows;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (failing.reference->visible[r] == 0) continue;
-    const double energy = squared_error(failing, r);
-    for (Part* part : {&pairs[{rows[r].sample, rows[r].head}], &heads[rows[r].head]}) {
-      part->energy += energy;
-      part->elements += static_cast<double>(failing.reference->columns);
-    }
-  }
-  std::vector<std::pair<std::int64_t, std::int64_t>> wrong_pairs;
-  for (const auto& [at, part] : pairs) {
-    if (part.mean() > right_head_below && part.mean() < wrong_head_above) return "";
-    if (part.mean() >= wrong_head_above) wrong_pairs.push_back(at);
-  }
-  if (wrong_pairs.empty() || wrong_pairs.size() == pairs.size()) return "";
-  if (wrong_pairs.size() == 1) {
+  const Reference& reference = *failing.reference;
+  const auto pairs = error_by(reference, *failing.comparison,
+                              [](const RowId& id) { return std::pair(id.sample, id.head); });
+  const auto wrong_pairs = wrong_parts(pairs);
+  if (!wrong_pairs || wrong_pairs->empty() || wrong_pairs->size() == pairs.size()) return "";
+  if (wrong_pairs->size() == 1) {
+    const auto& [sample, head] = wrong_pairs->front();
     return fmt::format(
         "head {} of sample {} is wrong, the others are right: a wrong key head, stride or slot of "
         "that head",
-        wrong_pairs[0].second, wrong_pairs[0].first);
+        head, sample);
   }
+  const auto heads = error_by(reference, *failing.comparison,
+                              [](const RowId& id) { return std::int64_t{id.head}; });
   std::string list;
   std::size_t wrong = 0;
   for (const auto& [head, part] : heads) {
-    if (part.mean() < wrong_head_above) continue;
+    if (!part.is_wrong()) continue;
     if (++wrong <= 8) list += fmt::format("{}{}", list.empty() ? "" : ", ", head);
   }
   const std::size_t all = heads.size();

@@ -8,6 +8,9 @@
 
 namespace plumbline {
 
+// Returns by how much a ratio above 1 exceeds it: "12 %", "3.5 times".
+std::string text_above_one(double ratio);
+
 // Returns "the output is cut off instead of rounded to bf16"; "" if it is not.
 std::string truncation(const FailingOutput& failing);
 // Returns "the output is rounded to bf16 before it is stored in fp32" if it holds only numbers of a

@@ -25,6 +25,11 @@ const double thousand_to_one = std::log(1000.0);
 // explanation is likelier, so |z| is capped.
 constexpr double max_squared = 144;
 double lse_penalty(double z) { return std::min(z * z, max_squared) / 2; }
+// Returns a row's sum of (e / sigma)^2, capped likewise, because few rows may be far off: a
+// replayed rounding goes the other way at a tie, and a kernel may have two bugs.
+double capped(double squared, std::int64_t columns) {
+  return std::min(squared, max_squared * static_cast<double>(columns));
+}
 
 }  // namespace
 
@@ -43,6 +48,11 @@ ExplanationRanking::ExplanationRanking(const FailingOutput& failing)
   }
 }
 
+bool ExplanationRanking::has_time() {
+  is_cut_ = is_cut_ || failing_.late();
+  return !is_cut_;
+}
+
 void ExplanationRanking::add(const std::string& kind, const std::string& sentence,
                              const Vary& vary) {
   add_answers(kind, sentence, [&](std::size_t n) {
@@ -53,6 +63,7 @@ void ExplanationRanking::add(const std::string& kind, const std::string& sentenc
 
 void ExplanationRanking::add_answers(const std::string& kind, const std::string& sentence,
                                      const Answer& answer) {
+  if (!has_time()) return;
   Entry entry{kind, sentence, 0, {}, false};
   std::size_t misfits = 0;
   for (std::size_t n = 0; n < rows_.size(); ++n) {
@@ -60,16 +71,16 @@ void ExplanationRanking::add_answers(const std::string& kind, const std::string&
     misfits += answers_.fits(misfit) ? 0 : 1;
     if (static_cast<double>(misfits) > (1 - min_share_of_rows) * static_cast<double>(rows_.size()))
       return;
-    // A replayed rounding goes the other way at a tie, so a few rows may be far off.
-    const double squared =
-        std::min(misfit.squared, max_squared * static_cast<double>(failing_.reference->columns));
-    entry.log_likelihood -= draws_[n] * (squared / 2 + misfit.log_sigmas) + lse_penalty(misfit.lse);
+    entry.log_likelihood -=
+        draws_[n] * (capped(misfit.squared, failing_.reference->columns) / 2 + misfit.log_sigmas) +
+        lse_penalty(misfit.lse);
   }
   if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
 }
 
 void ExplanationRanking::add(const std::string& kind, const std::string& sentence,
                              const RoundingSpec& spec) {
+  if (!has_time()) return;
   RowSelection selection{{}, true, failing_.reference->selection.rows_total};
   std::vector<std::size_t> order(rows_.size());  // a reference's rows ascend
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
@@ -82,10 +93,13 @@ void ExplanationRanking::add(const std::string& kind, const std::string& sentenc
   const auto columns = static_cast<std::size_t>(reference.columns);
   Entry entry{kind, sentence, 0, spec, true};
   for (std::size_t i = 0; i < order.size(); ++i) {
-    double sum = 0;
-    for (std::size_t at = i * columns; at < (i + 1) * columns; ++at)
-      sum += std::pow(double{comparison.z[at]}, 2) / 2 + std::log(double{reference.sigma[at]});
-    entry.log_likelihood -= draws_[order[i]] * sum;
+    double squared = 0, log_sigmas = 0;
+    for (std::size_t at = i * columns; at < (i + 1) * columns; ++at) {
+      squared += std::pow(double{comparison.z[at]}, 2);
+      log_sigmas += std::log(double{reference.sigma[at]});
+    }
+    entry.log_likelihood -=
+        draws_[order[i]] * (capped(squared, reference.columns) / 2 + log_sigmas);
     if (failing_.outputs.lse == nullptr) continue;
     const double z =
         (lse_at(*failing_.geometry, failing_.outputs, selection.rows[i]) - reference.lse[i]) /
@@ -98,6 +112,7 @@ void ExplanationRanking::add(const std::string& kind, const std::string& sentenc
 }
 
 std::string ExplanationRanking::best_sentence() const {
+  if (is_cut_) return "";
   const auto best = std::ranges::max_element(
       entries_, [](const Entry& a, const Entry& b) { return a.log_likelihood < b.log_likelihood; });
   if (best == entries_.end() || best->sentence.empty()) return "";

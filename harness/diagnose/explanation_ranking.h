@@ -10,10 +10,15 @@
 
 namespace plumbline {
 
+// Kinds of roundings that a replay and a looser spec describe.
+inline constexpr const char* pv_in_fp16 = "P V";
+inline constexpr const char* o_in_bf16 = "O in bf16";
+
 // An explanation is named only if it fits the rows and makes them a thousand times likelier than
 // every explanation of another kind. Errors are taken as normal. The columns of a row share the
 // errors of its P. A row therefore counts as 1 / sum p^2 draws (about the number of keys that
-// matter), at most one for each column.
+// matter), at most one for each column. An explanation without a sentence only competes: if it
+// wins, no cause is named.
 class ExplanationRanking {
  public:
   explicit ExplanationRanking(const FailingOutput& failing);
@@ -31,8 +36,11 @@ class ExplanationRanking {
   // all limits and the errors of these rows are of similar size.
   void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
 
-  // Returns the sentence of the winner; "" if no explanation wins or the winner has no sentence.
+  // Returns the sentence of the winner; "" if no explanation wins, the winner has no sentence or
+  // is_cut().
   std::string best_sentence() const;
+  // Returns true if explanations are missing, because failing.late() returned true.
+  bool is_cut() const { return is_cut_; }
   const RowCalculator& answers() const { return answers_; }
   // Indices of the rows in the reference, the largest errors first.
   const std::vector<std::size_t>& rows() const { return rows_; }
@@ -45,12 +53,15 @@ class ExplanationRanking {
     bool is_spec = false;
   };
   bool has_errors_of_spec(const RoundingSpec& spec) const;
+  // Returns true if an explanation may be added.
+  bool has_time();
 
   const FailingOutput& failing_;
   const RowCalculator answers_;
   std::vector<std::size_t> rows_;
   std::vector<double> draws_;  // draws of a row / columns
   std::vector<Entry> entries_;
+  bool is_cut_ = false;
 };
 
 }  // namespace plumbline

@@ -43,19 +43,35 @@ double dot(const Terms& a, const Terms& b) {
   return sum;
 }
 
-// A visible key: its logit, the largest logit up to its tile, V, and its weight's error terms.
+// A row of the reference: its index, and the logits and V of the keys that it sees, ascending.
+struct SeenRow {
+  std::size_t index = 0;
+  std::vector<KeyLogit> logits;
+  std::vector<std::vector<double>> values;
+};
+
+SeenRow read_row(const RowCalculator& calculator, const Problem& problem, std::size_t r) {
+  const RowId& id = calculator.row(r);
+  SeenRow row{r, calculator.seen_logits(id), {}};
+  for (const auto& [key, logit] : row.logits) {
+    row.values.emplace_back(static_cast<std::size_t>(problem.head_dim_vo));
+    calculator.read_value(id.sample, key, id.head / problem.group(), row.values.back());
+  }
+  return row;
+}
+
+// A visible key: its logit, the largest logit up to its tile, and its weight's error terms.
 struct SeenKey {
   double logit = 0, maximum = 0;
-  std::vector<double> value;
   Terms of_weight{};
 };
 
 class ExponentialFit {
  public:
   ExponentialFit(const FailingOutput& failing, const RowCalculator& calculator,
-                 const std::vector<std::size_t>& rows, std::int64_t tile, bool is_centered)
+                 const std::vector<SeenRow>& rows, std::int64_t tile, bool is_centered)
       : failing_(failing), calculator_(calculator), rows_(rows), is_centered_(is_centered) {
-    for (const std::size_t r : rows_) keys_.push_back(keys_of(calculator_.row(r), tile));
+    for (const SeenRow& row : rows_) keys_.push_back(keys_of(row.logits, tile));
   }
 
   // Returns the largest error that the fit to every other row has, if it explains all rows;
@@ -72,7 +88,7 @@ class ExponentialFit {
           std::abs(dot(terms_at(static_cast<double>(i) / points, is_centered_), coefficients_)));
     if (!(largest >= min_error && largest <= max_error)) return 0;
     for (std::size_t n = 0; n < rows_.size(); ++n) {
-      if (!calculator_.fits(calculator_.misfit(rows_[n], answer(n).row))) return 0;
+      if (!calculator_.fits(calculator_.misfit(rows_[n].index, answer(n).row))) return 0;
     }
     return largest;
   }
@@ -84,9 +100,7 @@ class ExponentialFit {
     std::vector<Terms> slopes;
   };
 
-  std::vector<SeenKey> keys_of(const RowId& id, std::int64_t tile) const {
-    const Problem& problem = failing_.geometry->problem();
-    const std::vector<KeyLogit> logits = calculator_.seen_logits(id);
+  std::vector<SeenKey> keys_of(const std::vector<KeyLogit>& logits, std::int64_t tile) const {
     std::vector<SeenKey> keys(logits.size());
     double maximum = -std::numeric_limits<double>::infinity();
     for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
@@ -95,8 +109,6 @@ class ExponentialFit {
       for (std::size_t n = begin; n < end; ++n) {
         keys[n].logit = logits[n].logit;
         keys[n].maximum = maximum;
-        keys[n].value.resize(static_cast<std::size_t>(problem.head_dim_vo));
-        calculator_.read_value(id.sample, logits[n].key, id.head / problem.group(), keys[n].value);
       }
     }
     add_terms(keys);
@@ -118,8 +130,9 @@ class ExponentialFit {
 
   Answer answer(std::size_t row) const {
     const std::vector<SeenKey>& keys = keys_[row];
+    const std::vector<std::vector<double>>& values = rows_[row].values;
     const double maximum = keys.back().maximum;
-    const std::size_t columns = keys.front().value.size();
+    const std::size_t columns = values.front().size();
     Answer answer;
     answer.row.has_stated_values = true;
     answer.row.o.assign(columns, 0);
@@ -132,9 +145,8 @@ class ExponentialFit {
       sum += p;
       for (std::size_t i = 0; i < terms; ++i) mean[i] += p * of_key[i];
       for (std::size_t j = 0; j < columns; ++j) {
-        answer.row.o[j] += p * keys[n].value[j];
-        for (std::size_t i = 0; i < terms; ++i)
-          answer.slopes[j][i] += p * of_key[i] * keys[n].value[j];
+        answer.row.o[j] += p * values[n][j];
+        for (std::size_t i = 0; i < terms; ++i) answer.slopes[j][i] += p * of_key[i] * values[n][j];
       }
     }
     for (std::size_t j = 0; j < columns; ++j) {
@@ -144,7 +156,7 @@ class ExponentialFit {
     }
     for (std::size_t i = 0; i < terms; ++i) answer.slopes[columns][i] = mean[i] / sum;
     answer.row.lse =
-        maximum + std::log(sum) - calculator_.missing_bias(calculator_.row(rows_[row]));
+        maximum + std::log(sum) - calculator_.missing_bias(calculator_.row(rows_[row].index));
     return answer;
   }
 
@@ -154,9 +166,9 @@ class ExponentialFit {
     Terms along{};
     for (std::size_t n = 0; n < rows_.size(); n += 2) {
       const Answer of_row = answer(n);
-      const std::vector<double> errors = calculator_.errors(rows_[n], of_row.row);
+      const std::vector<double> errors = calculator_.errors(rows_[n].index, of_row.row);
       for (std::size_t j = 0; j < errors.size(); ++j) {
-        const double sigma = sigma_of(rows_[n], j);
+        const double sigma = sigma_of(rows_[n].index, j);
         if (!(sigma > 0) || !std::isfinite(errors[j])) return false;
         for (std::size_t i = 0; i < terms; ++i) {
           const double slope = of_row.slopes[j][i] / sigma;
@@ -206,7 +218,7 @@ class ExponentialFit {
 
   const FailingOutput& failing_;
   const RowCalculator& calculator_;
-  const std::vector<std::size_t>& rows_;
+  const std::vector<SeenRow>& rows_;
   const bool is_centered_;
   std::vector<std::vector<SeenKey>> keys_;
   Terms coefficients_{};
@@ -219,13 +231,14 @@ std::string exponential_error(const FailingOutput& failing) {
   if (problem.is_merge() || problem.sinks != Sinks::none) return "";
   const RowCalculator calculator(failing);
   const auto rows = informative_rows(failing, exponential_rows, exponential_cost_limit);
-  const bool is_right = std::ranges::all_of(rows, [&](std::size_t r) {
-    return calculator.explains(r, calculator.stated(calculator.row(r)));
-  });
-  if (is_right || rows.size() < min_exponential_rows) return "";
+  if (rows.size() < min_exponential_rows) return "";
+  if (std::ranges::all_of(rows, [&](std::size_t r) { return calculator.is_right(r); })) return "";
+  std::vector<SeenRow> seen;
+  for (const std::size_t r : rows) seen.push_back(read_row(calculator, problem, r));
   for (const bool is_centered : {false, true}) {
     for (std::int64_t tile = 16; tile <= 256; tile *= 2) {
-      const double largest = ExponentialFit(failing, calculator, rows, tile, is_centered).run();
+      if (failing.late()) return "";
+      const double largest = ExponentialFit(failing, calculator, seen, tile, is_centered).run();
       if (largest == 0) continue;
       return fmt::format(
           "the exponential has a relative error of up to {:.2g}, by the fraction of "

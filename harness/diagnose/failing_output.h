@@ -1,6 +1,8 @@
 // An output beyond its limits, with everything that it was judged by. Nothing is owned.
 #pragma once
 
+#include <functional>
+
 #include "harness/compare/outputs.h"
 #include "harness/compare/statistics.h"
 #include "harness/contract/limits.h"
@@ -20,6 +22,8 @@ struct FailingOutput {
   const Faults* faults = nullptr;
   const Location* location = nullptr;
   bool keys_stated = false;  // a mask tensor states which keys are visible, not only the problem
+  // Returns true once the time for the search is over. A search then ends without a sentence.
+  std::function<bool()> late = [] { return false; };
 };
 
 // Returns indices of the reference's rows, ascending and unique: the `worst` rows with the largest
@@ -30,7 +34,5 @@ std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::siz
 // Returns the sum of (e / sigma)^2 over a row of the reference, without elements that are not
 // finite.
 double squared_error(const FailingOutput& failing, std::size_t row);
-// Mean of (e / sigma)^2 of elements above which they are clearly wrong.
-inline constexpr double wrong_above = 25;
 
 }  // namespace plumbline

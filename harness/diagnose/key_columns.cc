@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/diagnose/error_shape.h"
 #include "harness/diagnose/row_calculator.h"
 
 namespace plumbline {
@@ -41,10 +42,7 @@ class ColumnFit {
  public:
   explicit ColumnFit(const FailingOutput& failing)
       : calculator_(failing), rows_(informative_rows(failing, column_rows, column_cost_limit)) {
-    const auto fits = [&](std::size_t r) {
-      return calculator_.explains(r, calculator_.stated(calculator_.row(r)));
-    };
-    is_wrong_ = !rows_.empty() && !std::ranges::all_of(rows_, fits);
+    is_wrong_ = !std::ranges::all_of(rows_, [&](std::size_t r) { return calculator_.is_right(r); });
   }
 
   bool is_wrong() const { return is_wrong_; }
@@ -97,6 +95,17 @@ class ColumnFit {
   bool is_wrong_ = false;
 };
 
+std::string weight_in_words(const Block& block, double factor) {
+  if (std::abs(factor) < min_change) {
+    return fmt::format("dimensions {} to {} of Q K^T are left out", block.begin, block.end - 1);
+  }
+  const std::string columns =
+      fmt::format("columns {} to {} of K (or Q)", block.begin, block.end - 1);
+  if (factor < 0) return fmt::format("{} are multiplied by {:.2g}", columns, factor);
+  return fmt::format("{} weigh {} too {}", columns, text_above_one(std::max(factor, 1 / factor)),
+                     factor > 1 ? "much" : "little");
+}
+
 }  // namespace
 
 std::string larger_key_columns(const FailingOutput& failing) {
@@ -105,10 +114,8 @@ std::string larger_key_columns(const FailingOutput& failing) {
   const ColumnFit fit(failing);
   if (!fit.is_wrong()) return "";
   for (const Block& block : blocks_of(static_cast<std::size_t>(problem.head_dim_qk))) {
-    const auto factor = fit.factor_of(block);
-    if (!factor) continue;
-    return fmt::format("columns {} to {} of K (or Q) weigh {:.2g} % too {}", block.begin,
-                       block.end - 1, 100 * std::abs(*factor - 1), *factor > 1 ? "much" : "little");
+    if (failing.late()) return "";
+    if (const auto factor = fit.factor_of(block)) return weight_in_words(block, *factor);
   }
   return "";
 }

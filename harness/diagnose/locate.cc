@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "harness/base/text.h"
-#include "harness/diagnose/failing_output.h"
+#include "harness/diagnose/error_parts.h"
 #include "harness/reference/reference_context.h"
 
 namespace plumbline {
@@ -29,8 +29,6 @@ constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
 constexpr double false_location_share = 1e-3;
 constexpr std::size_t variance_rows = 16;  // rows that rho is estimated from (locate.h)
-// mean of (e / sigma)^2 over a head, row or column
-constexpr double right_below = 4;
 
 // <e, d> and <d, d> of one hypothesis in units of sigma, and the row with the largest <d, d>.
 struct Fit {
@@ -180,13 +178,8 @@ class Locator {
   }
 
   double row_energy(std::size_t r) const {
-    const auto columns = static_cast<std::size_t>(in_.reference->columns);
-    double sum = 0;
-    for (std::size_t j = 0; j < columns; ++j) {
-      const double z = in_.comparison->z[r * columns + j];
-      if (std::isfinite(z)) sum += z * z;
-    }
-    return sum;
+    return error_of_row(*in_.comparison, static_cast<std::size_t>(in_.reference->columns), r)
+        .squared;
   }
 
   void fit_row(std::size_t r) {
@@ -265,8 +258,7 @@ class Locator {
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    stored_query(geometry_, in_.inputs.q, in_.spec->kv_dequantized_to, id.sample, id.row, id.head,
-                 q);
+    rounded_query(geometry_, in_.inputs.q, InputRounding(*in_.spec), id.sample, id.row, id.head, q);
     key_values_.key(id.sample, key, kv, k);
     const double x =
         problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
@@ -399,44 +391,27 @@ class Locator {
     if (values2 > 0) variance += spre2 / values2 * of_keys;
   }
 
-  // Squared error of one head, column or row.
-  struct Part {
-    double energy = 0, elements = 0;
-    double mean() const { return elements > 0 ? energy / elements : 0; }
-  };
   // Returns "heads 1, 3 of 4 are wrong, the others right" if every part is clearly right or wrong;
   // otherwise "".
-  static std::string wrong_parts(std::string_view what, const std::map<std::int64_t, Part>& parts) {
-    std::vector<std::int64_t> wrong;
-    for (const auto& [index, part] : parts) {
-      if (part.mean() > right_below && part.mean() < wrong_above) return "";
-      if (part.mean() > right_below) wrong.push_back(index);
-    }
-    if (wrong.empty() || wrong.size() == parts.size()) return "";
-    const bool is_one = wrong.size() == 1;
+  static std::string separated(std::string_view what,
+                               const std::map<std::int64_t, ErrorPart>& parts) {
+    const auto wrong = wrong_parts(parts);
+    if (!wrong || wrong->empty() || wrong->size() == parts.size()) return "";
+    const bool is_one = wrong->size() == 1;
     return fmt::format("{}{} {} of {} {} wrong, the others right", what, is_one ? "" : "s",
-                       in_ranges(wrong), parts.size(), is_one ? "is" : "are");
+                       in_ranges(*wrong), parts.size(), is_one ? "is" : "are");
   }
   Location separating_dimension(const Location& otherwise) const {
-    const auto& rows = in_.reference->selection.rows;
-    const auto columns = static_cast<std::size_t>(in_.reference->columns);
-    std::map<std::int64_t, Part> heads, columns_of, positions;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (in_.reference->visible[r] == 0) continue;
-      for (std::size_t j = 0; j < columns; ++j) {
-        const double z = in_.comparison->z[r * columns + j];
-        if (!std::isfinite(z)) continue;
-        for (Part* part : {&heads[rows[r].head], &columns_of[static_cast<std::int64_t>(j)],
-                           &positions[rows[r].row]}) {
-          part->energy += z * z;
-          part->elements += 1;
-        }
-      }
-    }
+    const Reference& reference = *in_.reference;
+    const auto heads = error_by(reference, *in_.comparison,
+                                [](const RowId&id) { return std::int64_t{id.head}; }),
+               columns = error_by_column(reference, *in_.comparison),
+               positions = error_by(reference, *in_.comparison,
+                                    [](const RowId&id) { return std::int64_t{id.row}; });
     for (const auto& [kind, parts] : {std::pair{LocationKind::head, &heads},
-                                      {LocationKind::column, &columns_of},
+                                      {LocationKind::column, &columns},
                                       {LocationKind::row, &positions}}) {
-      if (const std::string text = wrong_parts(name(kind), *parts); !text.empty())
+      if (const std::string text = separated(name(kind), *parts); !text.empty())
         return {kind, fmt::format("{}: {}", name(kind), text), otherwise.z, text};
     }
     return {};

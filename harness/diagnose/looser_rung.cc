@@ -9,10 +9,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t first_rows = 12;
-constexpr double first_cost = 5e6;  // multiply-adds of a reference
-constexpr double few_rows_rms_limit = 3;
-constexpr double scale_test_cost = 5e7;
+constexpr double scale_test_cost = 5e7;  // multiply-adds
 
 }  // namespace
 
@@ -58,16 +55,16 @@ std::optional<Rung> looser_rung(const FailingOutput& failing) {
   if (failing.faults->total() > 0 || failing.comparison->statistics.elements == 0)
     return std::nullopt;
   const Problem& problem = failing.geometry->problem();
-  const RowSelection many = second_look(failing),
-                     few = select_informative_rows(failing, first_rows, first_cost);
+  const RowSelection many = second_look(failing), few = first_look(failing);
   std::optional<Rung> best;
   double best_likelihood = 0;
   for (Rung& rung : ladder(problem)) {
     rung.spec.lse_base = failing.spec->lse_base;
     rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
     if (looser_fields(rung.spec, *failing.spec).empty()) continue;
-    Limits loose = default_limits(rung.spec, problem, failing.comparison->statistics.elements);
-    loose.rms = std::max(loose.rms, few_rows_rms_limit);
+    if (failing.late()) return std::nullopt;  // the others may be likelier
+    const Limits loose = limits_of_first_look(
+        default_limits(rung.spec, problem, failing.comparison->statistics.elements));
     if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, rung.spec, few, loose))
       continue;
     const auto found = likelihood_by(failing, rung.spec, many);

@@ -21,8 +21,8 @@ std::optional<double> likelihood_by(const FailingOutput& failing, const Rounding
 
 // Returns the likeliest looser rounding model by which the output would pass, on the rows of
 // second_look() and by what is known of rows without a reference. Returns nullopt if there are
-// faults, which no rounding explains. docs/judging-formulas.md, "Scale of one output", has the
-// scale tests.
+// faults, which no rounding explains, or if failing.late() returns true.
+// docs/judging-formulas.md, "Scale of one output", has the scale tests.
 std::optional<Rung> looser_rung(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -22,6 +22,7 @@ constexpr double max_residual = 2;  // times the limit of `peak`
 struct LossRow {
   RowDetail detail;
   std::vector<double> errors, sigma;
+  double squared = 0;  // sum of (error / sigma)^2
 };
 
 class LossSearch {
@@ -55,11 +56,13 @@ class LossSearch {
       LossRow row{
           reference_row(geometry_, failing_.inputs, *failing_.spec, reference.selection.rows[r]),
           {},
-          {}};
+          {},
+          0};
       for (std::size_t j = begin_; j < end_; ++j) {
         const std::size_t i = r * columns_ + j;
         row.errors.push_back(got_[i] - reference.o[i]);
         row.sigma.push_back(double{reference.sigma[i]});
+        row.squared += std::pow(row.errors.back() / row.sigma.back(), 2);
       }
       ids_.push_back(reference.selection.rows[r]);
       loaded_.push_back(std::move(row));
@@ -67,24 +70,27 @@ class LossSearch {
     return true;
   }
 
-  // Returns the key of the last row whose loss explains that row best.
+  // Returns the key whose loss explains best the row with the largest error; -1 if there is none.
   std::int64_t likeliest_key() const {
-    const LossRow& row = loaded_.back();
+    const auto row = static_cast<std::size_t>(
+        std::ranges::max_element(loaded_, {}, &LossRow::squared) - loaded_.begin());
+    const RowDetail& detail = loaded_[row].detail;
     std::int64_t best = -1;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t n = 0; n < row.detail.p.size(); ++n) {
-      const std::int64_t key = row.detail.keys.begin + static_cast<std::int64_t>(n);
-      const double left = largest_residual(loaded_.size() - 1, key);
-      if (left < least) least = left, best = key;
+    double smallest = std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0; n < detail.p.size(); ++n) {
+      const std::int64_t key = detail.keys.begin + static_cast<std::int64_t>(n);
+      const double left = largest_residual(row, key);
+      if (left < smallest) smallest = left, best = key;
     }
     return best;
   }
 
   bool explains_all(std::int64_t key) const {
+    if (key < 0) return false;
     for (std::size_t i = 0; i < loaded_.size(); ++i) {
       if (!(largest_residual(i, key) <= max_residual * failing_.limits.peak)) return false;
     }
-    return key >= 0;
+    return true;
   }
 
   std::string text(std::int64_t key) const {
@@ -95,14 +101,16 @@ class LossSearch {
   }
 
  private:
-  // Returns the largest |error + p_k v_kj| / sigma of a row.
+  // Returns the largest |error + p_k v_kj| / sigma of a row. A key that the row does not see may
+  // lie after the end of its sample, so its V is not read.
   double largest_residual(std::size_t i, std::int64_t key) const {
     const LossRow& row = loaded_[i];
     const std::int64_t at = key - row.detail.keys.begin;
-    const bool is_visible = at >= 0 && at < static_cast<std::int64_t>(row.detail.p.size());
-    const double p = is_visible ? row.detail.p[static_cast<std::size_t>(at)] : 0;
+    const bool is_in_range = at >= 0 && at < static_cast<std::int64_t>(row.detail.p.size());
+    const double p = is_in_range ? row.detail.p[static_cast<std::size_t>(at)] : 0;
     std::vector<double> value(columns_);
-    key_values_.value(ids_[i].sample, key, ids_[i].head / geometry_.problem().group(), value);
+    if (p > 0)
+      key_values_.value(ids_[i].sample, key, ids_[i].head / geometry_.problem().group(), value);
     double largest = 0;
     for (std::size_t j = 0; j < row.errors.size(); ++j) {
       const double left = std::abs(row.errors[j] + p * value[begin_ + j]) / row.sigma[j];

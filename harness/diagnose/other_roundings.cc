@@ -29,8 +29,7 @@ void add_rounded_s(const FailingOutput& failing, ExplanationRanking& ranking) {
       std::frexp(scale, &exponent) == 0.5 && problem.softcap == 0 && problem.alibi == Alibi::none;
   for (const DType dtype : narrow_dtypes) {
     const auto rounded = [dtype](double x) { return round_to(x, dtype); };
-    using Logit = std::function<double(const LogitShape&, double product, std::int64_t key)>;
-    const std::array<std::pair<std::string, Logit>, 4> ways{{
+    const std::array<std::pair<std::string, decltype(RowVariation::logit)>, 4> ways{{
         {commutes ? "before the exponential" : "after the softmax scale",
          [=](const LogitShape& shape, double product, std::int64_t key) {
            return rounded(shape.logit(scale * product, key));
@@ -54,10 +53,7 @@ void add_rounded_s(const FailingOutput& failing, ExplanationRanking& ranking) {
                   [&, dtype, &logit = logit](const RowId& id) {
                     RowVariation variation = ranking.answers().stated(id);
                     variation.s_rounded = dtype;
-                    variation.logit = [&logit, shape = ranking.answers().shape(id)](
-                                          double product, std::int64_t key) {
-                      return logit(shape, product, key);
-                    };
+                    variation.logit = logit;
                     return variation;
                   });
     }
@@ -79,10 +75,8 @@ void add_rounded_q(const FailingOutput& failing, ExplanationRanking& ranking) {
                     variation.change_query = [=](std::span<double> q) {
                       for (double& x : q) x = round_to(x * scale * unit, dtype) / unit;
                     };
-                    variation.logit = [shape = ranking.answers().shape(id)](double product,
-                                                                            std::int64_t key) {
-                      return shape.logit(product, key);
-                    };
+                    variation.logit = [](const LogitShape& shape, double product,
+                                         std::int64_t key) { return shape.logit(product, key); };
                     return variation;
                   });
     }
@@ -96,8 +90,7 @@ void add_clamped_products(const FailingOutput& failing, ExplanationRanking& rank
   ranking.add("Q K^T clamped", "Q K^T is clamped to the range of fp16 before the softmax scale",
               [&](const RowId& id) {
                 RowVariation variation = ranking.answers().stated(id);
-                variation.logit = [=, shape = ranking.answers().shape(id)](double product,
-                                                                           std::int64_t key) {
+                variation.logit = [=](const LogitShape& shape, double product, std::int64_t key) {
                   return shape.logit(scale * std::clamp(product, -largest, largest), key);
                 };
                 return variation;
@@ -141,12 +134,12 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
   constexpr Accumulator fp16_accumulator{DType::f16, false, 24, 1};
   const std::string in_fp16 =
       "P V is accumulated in fp16, or O is rounded to fp16 between tiles or as a partial output";
-  add("P V", in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
-  add("P V", in_fp16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::f16; });
-  add("P V", in_fp16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::f16; });
+  add(pv_in_fp16, in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
+  add(pv_in_fp16, in_fp16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::f16; });
+  add(pv_in_fp16, in_fp16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::f16; });
   const std::string in_bf16 = "O is rounded to bf16 between tiles or as a partial output";
-  add("O in bf16", in_bf16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
-  add("O in bf16", in_bf16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::bf16; });
+  add(o_in_bf16, in_bf16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
+  add(o_in_bf16, in_bf16, [](RoundingSpec& spec) { spec.split_partial_dtype = DType::bf16; });
   add("Q K^T", "Q K^T is accumulated in fp16",
       [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
   for (const DType dtype : narrow_dtypes) {
@@ -180,6 +173,8 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
 
 std::string likeliest_change(const FailingOutput& failing) {
   ExplanationRanking ranking(failing);
+  // Goes before changes that may change nothing in these rows, such as Q K^T clamped.
+  ranking.add("as stated", "", [&](const RowId& id) { return ranking.answers().stated(id); });
   add_rounded_s(failing, ranking);
   if (!failing.geometry->problem().is_merge()) {
     add_rounded_q(failing, ranking);

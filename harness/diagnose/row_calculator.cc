@@ -15,13 +15,19 @@ constexpr double lenient = 2;
 
 // Returns the standard deviation that ties give to a logit rounded to `dtype`. An fp32 error of
 // about fp32_error * max(|logit|, 1) may move the logit across a tie, to the next number.
-double tie_of(double logit, DType dtype) {
+double tie_of_logit(double logit, DType dtype) {
   if (dtype == DType::none) return 0;
   const double spacing = ulp(logit, dtype), error = fp32_error * std::max(std::abs(logit), 1.0);
   return spacing * std::sqrt(std::min(1.0, error / spacing));
 }
 
 }  // namespace
+
+double tie_at(double x, double rounded, DType dtype, double error) {
+  if (dtype == DType::none) return 0;
+  const double spacing = ulp(x, dtype);
+  return spacing / 2 - std::abs(x - rounded) <= error ? spacing : 0;
+}
 
 RowCalculator::RowCalculator(const FailingOutput& failing)
     : failing_(failing),
@@ -76,7 +82,8 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
     read_query(of_q, q);
   }
   if (variation.change_query) variation.change_query(q);
-  const LogitShape stated_shape = shape(id);
+  LogitShape of_row = shape(id);
+  of_row.alibi = variation.alibi.value_or(of_row.alibi);
   const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
   std::vector<std::int64_t> seen;
   std::vector<double> p;  // holds logits first
@@ -94,12 +101,12 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
     const double product =
         variation.key_factor * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
     seen.push_back(key);
-    p.push_back(variation.logit ? variation.logit(product, key)
-                                : stated_shape.logit(problem_.softmax_scale() * product, key));
+    p.push_back(variation.logit ? variation.logit(of_row, product, key)
+                                : of_row.logit(problem_.softmax_scale() * product, key));
     maximum = std::max(maximum, p.back());
   }
   std::vector<double> tie(p.size(), 0.0);
-  for (std::size_t n = 0; n < p.size(); ++n) tie[n] = tie_of(p[n], variation.s_rounded);
+  for (std::size_t n = 0; n < p.size(); ++n) tie[n] = tie_of_logit(p[n], variation.s_rounded);
   for (double& x : p) x = std::exp(x - maximum);
   const double sum = std::accumulate(p.begin(), p.end(), 0.0),
                of_sink = sink_is_logit ? std::exp(variation.sink - maximum) : variation.sink,
@@ -116,7 +123,7 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
   answer.o.assign(static_cast<std::size_t>(problem_.head_dim_vo), 0);
   answer.sum_p2 = std::inner_product(p.begin(), p.end(), p.begin(), 0.0) / (with_sink * with_sink);
   answer.lse =
-      maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum) - missing_bias(id);
+      maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum) - missing_bias(of_row);
   std::vector<double> value(answer.o.size());
   answer.o_tie.assign(value.size(), 0);
   for (std::size_t n = 0; n < seen.size(); ++n) {
@@ -145,8 +152,8 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
 }
 
 void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
-  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
-               id.head, to);
+  rounded_query(geometry_, failing_.inputs.q, reference_context_.model.input_rounding, id.sample,
+                id.row, id.head, to);
 }
 
 std::function<double(std::int64_t key)> RowCalculator::stated_logit(const RowId& id) const {

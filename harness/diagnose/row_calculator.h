@@ -23,7 +23,8 @@ struct KeyAddress {
 struct RowVariation {
   std::int64_t key_head = 0, value_head = 0;
   double key_factor = 1, value_factor = 1;
-  double sink = 0;  // used if the problem has sinks
+  double sink = 0;              // used if the problem has sinks
+  std::optional<double> alibi;  // slope in place of the stated one
   std::function<KeyAddress(KeyAddress)> key_address, value_address;
   std::optional<RowId> query;                       // the row whose Q is read
   bool key_is_value = false, value_is_key = false;  // V is read for K; K for V
@@ -33,8 +34,8 @@ struct RowVariation {
       read_key, read_value;
   // Change a vector in place after it is read.
   std::function<void(std::span<double>)> change_query, change_key, change_value;
-  // Maps q . k, without the softmax scale, to the logit.
-  std::function<double(double product, std::int64_t key)> logit;
+  // Maps q . k, without the softmax scale, to the logit. `shape` is that of the row.
+  std::function<double(const LogitShape& shape, double product, std::int64_t key)> logit;
   DType s_rounded = DType::none;  // dtype to which `logit` rounds
   // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` adds the unrounded p and
   // the sink. `ties` may get the spacing of each p that fp32 errors may round the other way.
@@ -60,6 +61,9 @@ struct KeyLogit {
 
 // Relative error of a sum in fp32.
 inline constexpr double fp32_error = 16 * 0x1p-24;
+// Returns the spacing of `dtype` at x if `error` may round x the other way than to `rounded`,
+// otherwise 0.
+double tie_at(double x, double rounded, DType dtype, double error);
 
 // The distance between the output and a computed row.
 struct RowMisfit {
@@ -92,9 +96,11 @@ class RowCalculator {
   RowId with_heads_first(RowId id) const;
   RowId with_rows_first(RowId id) const;
   // Returns the part of the logits that the spec's LSE lacks (lse_without_row_bias).
-  double missing_bias(const RowId& id) const {
-    return failing_.spec->lse_without_row_bias && problem_.is_causal() ? -shape(id).bias_of_row(0)
-                                                                       : 0;
+  double missing_bias(const RowId& id) const { return missing_bias(shape(id)); }
+  double missing_bias(const LogitShape& shape) const {
+    return failing_.spec->lse_without_row_bias && shares_alibi_bias(problem_)
+               ? -shape.bias_of_row(0)
+               : 0;
   }
 
   // Returns the row's result under a variation, computed from Q as stored.
@@ -127,6 +133,8 @@ class RowCalculator {
   bool explains(std::size_t r, const RowVariation& variation) const {
     return fits(misfit(r, answer(row(r), variation)));
   }
+  // Returns true if the stated problem explains the row.
+  bool is_right(std::size_t r) const { return explains(r, stated(row(r))); }
 
  private:
   std::int64_t stored_rows(std::int64_t sample) const;

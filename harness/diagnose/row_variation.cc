@@ -10,6 +10,7 @@
 #include <map>
 #include <numbers>
 
+#include "harness/diagnose/error_parts.h"
 #include "harness/diagnose/row_calculator.h"
 
 namespace plumbline {
@@ -17,30 +18,23 @@ namespace {
 
 constexpr double variation_cost_limit = 2e6;  // multiply-adds of one variation
 constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
-constexpr double wrong_energy_above = 25;  // mean of (e / sigma)^2
 
 // Returns the rows with the largest errors for each wrong query head.
 std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput& failing) {
-  struct Head {
-    double energy = 0;
-    std::vector<std::pair<double, std::size_t>> rows;
-  };
-  std::map<std::int64_t, Head> heads;
-  for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
-    if (failing.reference->visible[r] == 0) continue;
-    Head& head = heads[failing.reference->selection.rows[r].head];
-    const double energy = squared_error(failing, r);
-    head.energy += energy;
-    head.rows.emplace_back(-energy, r);
+  const Reference& reference = *failing.reference;
+  const auto heads = error_by(reference, *failing.comparison,
+                              [](const RowId& id) { return std::int64_t{id.head}; });
+  std::map<std::int64_t, std::vector<std::pair<double, std::size_t>>> by_error;
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const std::int64_t head = reference.selection.rows[r].head;
+    if (reference.visible[r] > 0 && heads.at(head).is_wrong())
+      by_error[head].emplace_back(-squared_error(failing, r), r);
   }
   std::map<std::int64_t, std::vector<std::size_t>> wrong;
-  for (auto& [number, head] : heads) {
-    const double elements =
-        static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
-    if (!(head.energy > wrong_energy_above * elements)) continue;
-    std::ranges::sort(head.rows);
-    for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i)
-      wrong[number].push_back(head.rows[i].second);
+  for (auto& [head, rows] : by_error) {
+    std::ranges::sort(rows);
+    for (std::size_t i = 0; i < std::min(rows_of_a_head, rows.size()); ++i)
+      wrong[head].push_back(rows[i].second);
   }
   return wrong;
 }
@@ -54,14 +48,16 @@ enum class Reads { both, only_k, only_v };
 
 // Returns for each query head in `wrong` the key head that explains its rows. Returns an empty list
 // if a query head has none.
-std::vector<OtherHead> heads_read(const RowCalculator& rows, const Problem& problem,
+std::vector<OtherHead> heads_read(const FailingOutput& failing, const RowCalculator& rows,
                                   const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
                                   Reads reads) {
+  const Problem& problem = failing.geometry->problem();
   std::vector<OtherHead> found;
   for (const auto& [head, of_head] : wrong) {
     const std::int64_t stated = head / problem.group();
     std::int64_t other = 0;
     for (; other < problem.heads_kv; ++other) {
+      if (failing.late()) return {};
       const auto explains = [&](std::size_t r) {
         RowVariation variation = rows.stated(rows.row(r));
         if (reads != Reads::only_v) variation.key_head = other;
@@ -105,8 +101,8 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
 template <class Vary>
 bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
-  const bool is_stated_wrong = std::ranges::any_of(
-      indices, [&](std::size_t r) { return !rows.explains(r, rows.stated(rows.row(r))); });
+  const bool is_stated_wrong =
+      std::ranges::any_of(indices, [&](std::size_t r) { return !rows.is_right(r); });
   return is_stated_wrong && std::ranges::all_of(indices, [&](std::size_t r) {
            return rows.explains(r, vary(rows.row(r)));
          });
@@ -133,7 +129,7 @@ std::map<std::int64_t, double> fitted_sinks(const FailingOutput& failing, const 
     auto& [weight, sink] = best[rows.row(r).head];
     if (share * (1 - share) <= weight) continue;
     weight = share * (1 - share);
-    sink = without.lse + std::log((1 - share) / share);
+    sink = without.lse + rows.missing_bias(rows.row(r)) + std::log((1 - share) / share);
   }
   std::map<std::int64_t, double> sinks;
   for (const auto& [head, fit] : best) sinks[head] = fit.second;
@@ -169,7 +165,7 @@ std::string other_key_heads(const FailingOutput& failing) {
   const RowCalculator rows(failing);
   for (const auto& [reads, what] :
        {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
-    if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty())
+    if (const auto heads = heads_read(failing, rows, wrong, reads); !heads.empty())
       return in_words(heads, problem, what);
   }
   return "";
@@ -264,10 +260,10 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   if (problem.softcap == 0) return "";
   const auto scaled_late = [&](const RowId& id) {
     RowVariation variation = rows.stated(id);
-    variation.logit = [&, id, shape = rows.shape(id), head = variation.key_head](double product,
-                                                                                 std::int64_t key) {
+    variation.logit = [&, id, head = variation.key_head](const LogitShape& shape, double product,
+                                                         std::int64_t key) {
       const double scale = k(id.sample, key, head);
-      return scale * shape.logit(problem.softmax_scale() * product / scale, key);
+      return scale * shape.capped(problem.softmax_scale() * product / scale) + shape.bias(key);
     };
     return variation;
   };
@@ -338,11 +334,7 @@ std::string other_slopes(const FailingOutput& failing) {
   for (const auto& [sentence, slope] : others) {
     const auto vary = [&, &slope = slope](const RowId& id) {
       RowVariation variation = rows.stated(id);
-      LogitShape shape = rows.shape(id);
-      shape.alibi = slope(shape.alibi, id.head);
-      variation.logit = [shape, scale = problem.softmax_scale()](double product, std::int64_t key) {
-        return shape.logit(scale * product, key);
-      };
+      variation.alibi = slope(rows.shape(id).alibi, id.head);
       return variation;
     };
     if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
@@ -360,6 +352,7 @@ std::string exchanged_heads(const FailingOutput& failing) {
   for (const auto& [head, of_head] : wrong) {
     std::int64_t other = 0;
     for (; other < problem.heads_q; ++other) {
+      if (failing.late()) return "";
       const auto explains = [&, other](std::size_t r) {
         RowId place = rows.row(r);
         place.head = other;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/diagnose/error_parts.h"
 #include "harness/reference/key_values.h"
 
 namespace plumbline {
@@ -24,7 +25,7 @@ constexpr double suspicious_share = 0.6, suspicious_rms = 5;
 constexpr double max_share_of_rows = 0.05;
 // Limit of the rms error of what is right: that of kernels that round like the strict spec, because
 // limits for few rows are wider.
-constexpr double right_rms = 1.35, right_rms_of_line = 1.5;
+constexpr double right_rms = Limits{}.rms, right_rms_of_line = 1.5;
 
 // The elements beyond their limits, and what is left without them.
 class Elements {
@@ -72,10 +73,12 @@ class Elements {
   }
   bool is_wrong(std::size_t i) const {
     const Reference& reference = *failing_.reference;
-    const double z = std::abs(double{failing_.comparison->z[i]}), error = z * reference.sigma[i],
-                 half = ulp(double{reference.o[i]}, failing_.geometry->problem().out()) / 2;
-    return !(z <= failing_.limits.peak) ||
-           error - half > failing_.limits.beyond_output * reference.spre[i];
+    const double z = failing_.comparison->z[i],
+                 beyond = error_beyond_output(reference, i, z * double{reference.sigma[i]},
+                                              failing_.geometry->problem().out());
+    const bool is_right =
+        within(std::abs(z), failing_.limits.peak) && within(beyond, failing_.limits.beyond_output);
+    return z != 0 && !is_right;
   }
   // Returns the rms error of the right elements that are chosen, in rows with visible keys.
   template <class Chosen>
@@ -153,24 +156,24 @@ std::string few_rows(const FailingOutput& failing) {
   const Reference& reference = *failing.reference;
   const auto columns = static_cast<std::size_t>(reference.columns);
   std::vector<std::size_t> wrong;
-  double squares = 0, right = 0, seen = 0;
+  ErrorPart right;
+  double seen = 0;
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
     if (reference.visible[r] == 0) continue;
     ++seen;
-    const double energy = squared_error(failing, r);
-    if (energy > wrong_above * static_cast<double>(columns)) {
+    const ErrorPart row = error_of_row(*failing.comparison, columns, r);
+    if (row.is_wrong()) {
       wrong.push_back(r);
       continue;
     }
     for (std::size_t j = 0; j < columns; ++j) {
       if (!(std::abs(failing.comparison->z[r * columns + j]) <= failing.limits.peak)) return "";
     }
-    squares += energy;
-    right += static_cast<double>(columns);
+    right.add(row);
   }
   if (wrong.empty() || wrong.size() > max_single_rows ||
       static_cast<double>(wrong.size()) > max_share_of_rows * seen ||
-      std::sqrt(squares / right) > failing.limits.rms)
+      std::sqrt(right.mean()) > failing.limits.rms)
     return "";
   std::vector<std::string> places;
   for (const std::size_t r : wrong) {

@@ -26,6 +26,7 @@ struct BlockSums {
 };
 struct RowSums {
   double maximum = -std::numeric_limits<double>::infinity();
+  double missing_bias = 0;  // the part of the logits that the spec's LSE lacks
   std::vector<BlockSums> blocks;
 };
 
@@ -83,26 +84,21 @@ class SplitRows {
         answer.o[j] += w * kept;
         // The stated sigma is that of splits of the right weight.
         answer.o_tie[j] =
-            std::hypot(answer.o_tie[j], w * tie_of(x, kept, rule.partial), w * fp32_error * kept);
+            std::hypot(answer.o_tie[j], w * tie_at(x, kept, rule.partial, fp32_error * std::abs(x)),
+                       w * fp32_error * kept);
       }
     }
     for (double& x : answer.o) x /= sum;
     for (double& x : answer.o_tie) x /= sum;
-    answer.lse = largest + std::log(sum);
+    answer.lse = largest + std::log(sum) - row.missing_bias;
     return answer;
   }
 
  private:
-  // Returns the spacing at x if an error of fp32 may round x the other way, otherwise 0.
-  static double tie_of(double x, double rounded, DType dtype) {
-    if (dtype == DType::none) return 0;
-    const double spacing = ulp(x, dtype), from_tie = spacing / 2 - std::abs(x - rounded);
-    return from_tie <= fp32_error * std::abs(x) ? spacing : 0;
-  }
-
   RowSums sums_of(const RowId& id) const {
     const std::vector<KeyLogit> logits = answers_.seen_logits(id);
     RowSums row;
+    row.missing_bias = answers_.missing_bias(id);
     for (const auto& [key, logit] : logits) row.maximum = std::max(row.maximum, logit);
     const auto columns = static_cast<std::size_t>(geometry_.problem().head_dim_vo);
     std::vector<double> value(columns);
@@ -151,8 +147,7 @@ struct NamedRule {
 std::vector<NamedRule> rules() {
   std::vector<NamedRule> rules;
   for (const DType dtype : {DType::f16, DType::bf16}) {
-    // The kinds are those of the sigmas of the same roundings in other_roundings.cc.
-    rules.push_back({dtype == DType::f16 ? "P V" : "O in bf16",
+    rules.push_back({dtype == DType::f16 ? pv_in_fp16 : o_in_bf16,
                      fmt::format("the partial output of each split is rounded to {}", name(dtype)),
                      {.partial = dtype}});
     for (const double unit : {std::numbers::ln2, 1.0}) {
@@ -189,6 +184,8 @@ void add_split_results(const FailingOutput& failing, ExplanationRanking& ranking
   const std::vector<NamedRule> all_rules = rules();
   for (const std::int64_t size : rows.sizes()) {
     for (const NamedRule& named : all_rules) {
+      // A split of one tile has nothing but its last tile, so it would be as stated.
+      if (size <= static_cast<std::int64_t>(named.rule.last_tile)) continue;
       ranking.add_answers(named.kind,
                           fmt::format("{} (splits of {} keys)", named.what, size * block_keys),
                           [&](std::size_t n) { return rows.merged(n, size, named.rule); });

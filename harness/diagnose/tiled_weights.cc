@@ -6,12 +6,28 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <set>
 #include <vector>
 
 namespace plumbline {
 namespace {
 
 constexpr std::int64_t max_splits_of_p = 4;
+constexpr std::int64_t min_tile_of_p = 16, max_tile_of_p = 128;  // keys, powers of two
+constexpr double hidden_cost_limit = 2e6;  // multiply-adds of the logits of hidden keys
+constexpr double no_logit = -std::numeric_limits<double>::infinity();
+
+struct KeyState {
+  double logit = no_logit;
+  bool is_seen = false;
+};
+
+// The keys of all tiles in which a row sees keys.
+struct RowStates {
+  std::int64_t first = 0;  // key of states[0], a multiple of each size of tile
+  std::vector<KeyState> states;
+};
 
 class TiledWeights {
  public:
@@ -19,13 +35,26 @@ class TiledWeights {
       : failing_(failing),
         geometry_(*failing.geometry),
         ranking_(ranking),
-        judged_(failing.spec->p_dtype) {}
+        judged_(failing.spec->p_dtype) {
+    double hidden = 0;
+    for (const std::size_t r : ranking_.rows()) {
+      rows_.push_back(seen_keys(ranking_.answers().row(r)));
+      hidden +=
+          static_cast<double>(std::ranges::count(rows_.back().states, false, &KeyState::is_seen));
+    }
+    knows_hidden_ = hidden > 0 && hidden * static_cast<double>(geometry_.problem().head_dim_qk) <=
+                                      hidden_cost_limit;
+    if (knows_hidden_) add_hidden_keys();
+  }
 
   void add() {
-    for (std::int64_t tile = 16; tile <= 128; tile *= 2) {
+    for (std::int64_t tile = min_tile_of_p; tile <= max_tile_of_p; tile *= 2) {
+      const std::int64_t tiles = (geometry_.problem().seq_kv + tile - 1) / tile;
+      std::set<std::int64_t> tried;  // numbers of tiles of a split
       for (std::int64_t splits = 1; splits <= max_splits_of_p; ++splits) {
-        const std::int64_t tiles = (geometry_.problem().seq_kv + tile - 1) / tile;
-        if (splits == 1 || splits < tiles) add_tiles({tile, (tiles + splits - 1) / splits});
+        const std::int64_t of_split = (tiles + splits - 1) / splits;
+        if ((splits == 1 || splits < tiles) && tried.insert(of_split).second)
+          add_tiles({tile, of_split});
       }
     }
   }
@@ -44,10 +73,13 @@ class TiledWeights {
           {.dtype = dtype});
     }
     if (judged_ == DType::f32 || judged_ == DType::none) return;
+    // Goes before rules that may change nothing in these rows.
+    add("P as judged", "", tile, {.dtype = judged_});
     add("small P", "P below the smallest normal number is flushed to zero", tile,
         {.dtype = judged_, .flushes = true});
     add("small P", "P is too small: the maximum starts at 0 or at a large finite number", tile,
         {.dtype = judged_, .starts_at_zero = true});
+    if (!knows_hidden_) return;
     add("small P", "P is too small: the maximum is taken over hidden keys, too", tile,
         {.dtype = judged_, .sees_hidden = true});
   }
@@ -58,7 +90,7 @@ class TiledWeights {
   };
   // The largest logits of the tiles up to one, in which the row sees keys.
   struct Tile {
-    double visible = -std::numeric_limits<double>::infinity(), all = visible;
+    double visible = no_logit, all = no_logit;
     double maximum(const Rule& rule) const {
       return rule.sees_hidden ? all : rule.starts_at_zero ? std::max(visible, 0.0) : visible;
     }
@@ -66,52 +98,80 @@ class TiledWeights {
 
   void add(const std::string& kind, const std::string& sentence, const Tiles& tile,
            const Rule& rule) {
-    ranking_.add(kind, sentence, [=, this](const RowId& id) {
-      RowVariation variation = ranking_.answers().stated(id);
-      variation.round_p = [=, tiles = tiles_of(id, tile)](std::span<const std::int64_t> keys,
-                                                          std::span<double> p, double,
-                                                          std::span<double> ties) {
-        double largest = -std::numeric_limits<double>::infinity();
-        for (const Tile& one : tiles) largest = std::max(largest, one.visible);
-        for (std::size_t n = 0; n < keys.size(); ++n) {
-          // p is relative to the row's maximum. A kernel rounds it relative to that of its tile.
-          const Tile& at = tiles[static_cast<std::size_t>(keys[n] / tile.keys)];
-          const double unit = std::exp(at.maximum(rule) - largest), x = p[n] / unit,
+    ranking_.add_answers(kind, sentence, [&](std::size_t n) {
+      const RowCalculator& answers = ranking_.answers();
+      const RowId& id = answers.row(ranking_.rows()[n]);
+      const RowStates& row = rows_[n];
+      RowVariation variation = answers.stated(id);
+      const double sink = answers.side().sinks.empty() ? no_logit : variation.sink;
+      variation.round_p = [&, sink, tiles = tiles_of(row, tile)](std::span<const std::int64_t> keys,
+                                                                 std::span<double> p, double,
+                                                                 std::span<double> ties) {
+        // p is relative to the row's maximum. A kernel rounds it relative to that of its tile.
+        const double largest = std::accumulate(
+            tiles.begin(), tiles.end(), sink,
+            [](double most, const Tile& one) { return std::max(most, one.visible); });
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+          const Tile& at = tiles[static_cast<std::size_t>((keys[i] - row.first) / tile.keys)];
+          const double unit = std::exp(at.maximum(rule) - largest), x = p[i] / unit,
                        rounded = round_to(x, rule.dtype);
-          ties[n] = unit * tie_of_p(x, rounded, rule.dtype);
-          p[n] = rule.flushes && rounded < smallest_normal(rule.dtype) ? 0 : rounded * unit;
+          ties[i] = unit * tie_of_p(x, rounded, rule.dtype);
+          p[i] = rule.flushes && rounded < smallest_normal(rule.dtype) ? 0 : rounded * unit;
         }
       };
-      return variation;
+      return answers.answer(id, variation);
     });
   }
 
   // Returns the spacing at x if the fp32 error of an exponential may round x the other way,
   // otherwise 0.
   static double tie_of_p(double x, double rounded, DType dtype) {
-    const double spacing = ulp(x, dtype), from_tie = spacing / 2 - std::abs(x - rounded),
-                 error = 0x1p-20 * x * std::max(1.0, std::abs(std::log(x)));
-    return x > 0 && from_tie <= error ? spacing : 0;
+    if (!(x > 0)) return 0;
+    return tie_at(x, rounded, dtype, fp32_error * x * std::max(1.0, std::abs(std::log(x))));
   }
   static double smallest_normal(DType dtype) {
     return 2 * half_smallest_subnormal(dtype) * std::ldexp(1.0, significand_bits(dtype) - 1);
   }
 
-  std::vector<Tile> tiles_of(const RowId& id, const Tiles& tile) const {
-    const auto logit_of = ranking_.answers().stated_logit(id);
+  // Returns the keys of the row's tiles, with the logits of those that it sees.
+  RowStates seen_keys(const RowId& id) const {
+    const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
+    RowStates row;
+    row.first = keys.begin / max_tile_of_p * max_tile_of_p;
+    const std::int64_t end = (keys.end + max_tile_of_p - 1) / max_tile_of_p * max_tile_of_p;
+    row.states.resize(
+        static_cast<std::size_t>(std::min(end, geometry_.length_kv(id.sample)) - row.first));
+    for (const auto& [key, logit] : ranking_.answers().seen_logits(id))
+      row.states[static_cast<std::size_t>(key - row.first)] = {logit, true};
+    return row;
+  }
+
+  void add_hidden_keys() {
+    for (std::size_t n = 0; n < rows_.size(); ++n) {
+      const auto logit =
+          ranking_.answers().stated_logit(ranking_.answers().row(ranking_.rows()[n]));
+      std::int64_t key = rows_[n].first;
+      for (KeyState& state : rows_[n].states) {
+        if (!state.is_seen) state.logit = logit(key);
+        ++key;
+      }
+    }
+  }
+
+  static std::vector<Tile> tiles_of(const RowStates& row, const Tiles& tile) {
     std::vector<Tile> tiles;
     Tile running;
-    const std::int64_t count = geometry_.length_kv(id.sample);
+    const auto count = static_cast<std::int64_t>(row.states.size());
     for (std::int64_t begin = 0; begin < count; begin += tile.keys) {
-      if (begin % (tile.keys * tile.of_split) == 0) running = {};
+      if ((row.first + begin) % (tile.keys * tile.of_split) == 0) running = {};
       Tile with = running;
       bool sees_any = false;
-      for (std::int64_t key = begin; key < std::min(begin + tile.keys, count); ++key) {
-        const double logit = logit_of(key);
-        with.all = std::max(with.all, logit);
-        if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
+      for (std::int64_t at = begin; at < std::min(begin + tile.keys, count); ++at) {
+        const KeyState& state = row.states[static_cast<std::size_t>(at)];
+        with.all = std::max(with.all, state.logit);
+        if (!state.is_seen) continue;
         sees_any = true;
-        with.visible = std::max(with.visible, logit);
+        with.visible = std::max(with.visible, state.logit);
       }
       if (sees_any) running = with;
       tiles.push_back(running);
@@ -123,6 +183,8 @@ class TiledWeights {
   const Geometry& geometry_;
   ExplanationRanking& ranking_;
   const DType judged_;
+  std::vector<RowStates> rows_;  // as ranking_.rows()
+  bool knows_hidden_ = false;    // some rows' tiles have hidden keys, and their logits are known
 };
 
 }  // namespace

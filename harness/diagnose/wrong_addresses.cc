@@ -149,6 +149,7 @@ void add_single_pages(const Geometry& geometry, const Pages& pages, ExplanationR
   if (!(work <= max_work)) return;
   for (std::int64_t page = first; page <= last; ++page) {
     for (const auto& [other, entry] : pages.entries()) {
+      if (ranking.is_cut()) return;
       if (entry == pages.row(id.sample) + page) continue;
       const Map map = [&pages, sample = id.sample, page, entry = entry](KeyAddress place) {
         return place.sample == sample && place.key / pages.size() == page
@@ -173,10 +174,7 @@ void add_softcaps(const Problem& problem, ExplanationRanking& ranking) {
     ranking.add("softcap", fmt::format("the softcap is in the wrong place: {}", how),
                 [&ranking, logit](const RowId& id) {
                   RowVariation variation = ranking.answers().stated(id);
-                  variation.logit = [logit, shape = ranking.answers().shape(id)](double product,
-                                                                                 std::int64_t key) {
-                    return logit(shape, product, key);
-                  };
+                  variation.logit = logit;
                   return variation;
                 });
   };

@@ -183,7 +183,7 @@ class LseExplainer {
   }
 
   std::string of_bias() const {
-    if (calculator_.side().alibi_slopes.empty()) return "";
+    if (calculator_.side().alibi_slopes.empty() || !shares_alibi_bias(problem_)) return "";
     const bool states_none = failing_.spec->lse_without_row_bias;
     const bool differs = fits([&](const Row& row) {
       const double of_row = calculator_.shape(row.id).bias_of_row(0);

@@ -9,9 +9,11 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "harness/diagnose/error_parts.h"
 #include "harness/diagnose/row_calculator.h"
 
 namespace plumbline {
@@ -42,15 +44,13 @@ class PlaceSearch {
         problem_(geometry_.problem()),
         calculator_(failing),
         rows_(informative_rows(failing, place_rows, place_cost_limit)) {
-    for (const std::size_t r : rows_) {
-      const RowId& id = calculator_.row(r);
-      is_wrong_.push_back(!calculator_.explains(r, calculator_.stated(id)));
-    }
+    for (const std::size_t r : rows_) is_wrong_.push_back(!calculator_.is_right(r));
   }
 
   std::string sentence() const {
     if (std::ranges::count(is_wrong_, true) == 0) return "";
     for (const Explanation& explanation : all()) {
+      if (failing_.late()) break;
       // A kernel may store O and the LSE by different rules.
       if (explains(explanation, false) || (explanation.place && explains(explanation, true)))
         return explanation.sentence;
@@ -132,13 +132,12 @@ class PlaceSearch {
 
   // Returns (sample, row) of clearly wrong rows.
   std::set<std::pair<std::int64_t, std::int64_t>> wrong_rows() const {
+    const auto rows = error_by(*failing_.reference, *failing_.comparison, [](const RowId& id) {
+      return std::tuple<std::int64_t, std::int64_t, std::int64_t>{id.sample, id.row, id.head};
+    });
     std::set<std::pair<std::int64_t, std::int64_t>> wrong;
-    const Reference& reference = *failing_.reference;
-    for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
-      const RowId& id = reference.selection.rows[r];
-      if (reference.visible[r] > 0 &&
-          squared_error(failing_, r) > wrong_above * static_cast<double>(reference.columns))
-        wrong.emplace(id.sample, id.row);
+    for (const auto& [place, row] : rows) {
+      if (row.is_wrong()) wrong.emplace(std::get<0>(place), std::get<1>(place));
     }
     return wrong;
   }

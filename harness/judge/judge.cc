@@ -242,7 +242,8 @@ class CaseJudge {
     }
     if (!(std::abs(outcome_.widening - 1) < 0.005)) {
       builder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})",
-                                outcome_.widening, describe(pinned_, outcome_.c.problem)));
+                                outcome_.widening,
+                                describe(pinned_, outcome_.c.problem, target_of(outcome_).arch)));
     }
   }
 

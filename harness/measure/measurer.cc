@@ -438,7 +438,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
-  const auto strict = reference(state, strict_spec(problem), inputs, false, false);
+  const auto strict = reference(state, strict_spec(problem, place.arch), inputs, false, false);
   outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison, limits});
   if (options_.causes != nullptr) {

@@ -27,8 +27,10 @@ Problem with_other_values(Problem problem) {
 }
 
 StatedLayout stated_as(const Geometry& geometry) {
-  return {geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
-          geometry.pages_per_sample, geometry.page_count(), {}};
+  return {geometry.seqlens_q,    geometry.seqlens_kv,
+          geometry.page_table,   geometry.pages_per_sample,
+          geometry.page_count(), {},
+          geometry.side};
 }
 
 void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
@@ -65,7 +67,7 @@ VariantCall make_sample_call(const Geometry& base, std::string words, const Samp
   problem.batch = static_cast<std::int64_t>(samples.sources.size());
   problem.seq_q = std::max(seq_q, samples.max_row_count());
   problem.seq_kv = std::max(seq_kv, samples.max_key_count());
-  StatedLayout stated{samples.rows, samples.keys, {}, 0, 0, {}};
+  StatedLayout stated{samples.rows, samples.keys, {}, 0, 0, {}, base.side};
   if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, base.problem().seed, stated);
   return {std::move(words),
           std::make_shared<const Geometry>(problem, std::move(stated)),

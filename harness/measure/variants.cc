@@ -228,7 +228,7 @@ Variants other_layouts(const Geometry& base) {
     if (layout == problem.layout && (!padded || padding == problem.padding)) continue;
     problem.layout = layout;
     problem.padding = padding;
-    StatedLayout stated{base.seqlens_q, base.seqlens_kv, {}, 0, 0, {}};
+    StatedLayout stated{base.seqlens_q, base.seqlens_kv, {}, 0, 0, {}, base.side};
     if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
     result.calls.push_back(
         make_full_call(base,
@@ -350,7 +350,8 @@ Variants other_hidden_keys(const Geometry& base) {
   for (const auto& [words, byte] :
        {std::pair{"keys that no row sees filled with NaN", 0xFF},
         std::pair{"keys that no row sees filled with huge numbers", 0x7B}}) {
-    result.calls.push_back(make_full_call(base, words, base.problem(), stated_as(base)));
+    result.calls.push_back(own_call(base));
+    result.calls.back().words = words;
     result.calls.back().hidden_byte = byte;
   }
   return result;
@@ -367,27 +368,43 @@ Variants with_or_without_lse(const Geometry& base) {
 }  // namespace
 
 std::vector<bool> seen_keys(const Geometry& geometry, std::int64_t sample) {
-  std::vector<bool> seen(static_cast<std::size_t>(geometry.length_kv(sample)));
+  const auto count = static_cast<std::size_t>(geometry.length_kv(sample));
+  std::vector<bool> seen(count);
+  // The number of ranges that begin at a key, less those that end there.
+  std::vector<std::int64_t> begun(count + 1);
   for (std::int64_t head = 0; head < geometry.mask_heads; ++head) {
     for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
       const KeyRange keys = geometry.visible_keys(sample, row, head);
+      if (!geometry.has_hidden_keys()) {
+        ++begun[static_cast<std::size_t>(keys.begin)];
+        --begun[static_cast<std::size_t>(keys.begin + keys.size())];
+        continue;
+      }
       for (std::int64_t key = keys.begin; key < keys.end; ++key) {
         if (!seen[static_cast<std::size_t>(key)])
           seen[static_cast<std::size_t>(key)] = geometry.sees(sample, row, key, head);
       }
     }
   }
+  if (geometry.has_hidden_keys()) return seen;
+  std::partial_sum(begun.begin(), begun.end(), begun.begin());
+  for (std::size_t key = 0; key < count; ++key) seen[key] = begun[key] > 0;
   return seen;
 }
 
-VariantCall own_call(const Geometry& geometry) { return same_call(geometry, "the case as it is"); }
+VariantCall own_call(const Geometry& geometry) {
+  StatedLayout stated = stated_as(geometry);
+  stated.mask_bits = geometry.mask_bits;  // a problem with another seed draws other bits
+  return make_full_call(geometry, "the case as it is", with_other_values(geometry.problem()),
+                        std::move(stated));
+}
 
 Variants variants(Invariance invariance, const Geometry& geometry,
                   const std::string& split_option) {
   if (longest_sample(geometry) < 0) return {{}, "no sample has a query row"};
   const Problem& problem = geometry.problem();
   if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
-  // Draws what the case drew, because it has the case's seed.
+  // These calls state the mask bits and side inputs of the case.
   if (invariance == Invariance::hidden_keys && !problem.is_merge() && problem.inputs.empty())
     return other_hidden_keys(geometry);
   if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.alibi == Alibi::random ||

@@ -136,14 +136,12 @@ KeyRange hull(std::span<const std::uint32_t> words) {
 }
 
 // Spreads the indices of a dimension for View::far: samples, rows or pages, or the tokens of a
-// single sample.
+// single sample (padded_bshd).
 void move_apart(TensorShape& shape, std::size_t dimension) {
   constexpr std::int64_t distance = std::int64_t{3} << 30, aligned = 256;
   const std::int64_t steps = shape.extent[dimension] - 1, before = shape.stride[dimension];
   if (steps < 1 || shape.elements == 0) return;
-  // Tokens must not lie among those of another head (padded_bhsd).
-  const std::int64_t least = dimension == 1 ? shape.stride[0] : before;
-  const std::int64_t stride = std::max(least, (distance / steps / aligned + 1) * aligned);
+  const std::int64_t stride = std::max(before, (distance / steps / aligned + 1) * aligned);
   shape.elements += steps * (stride - before);
   shape.stride[dimension] = stride;
   if (dimension == 1) shape.stride[0] = stride * shape.extent[1];

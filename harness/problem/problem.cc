@@ -262,6 +262,11 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
 void validate_features(const Problem& p, std::vector<std::string>& wrong) {
   if (p.has_fp8_kv() && !p.inputs.empty())
     wrong.push_back(fmt::format("kv_dtype {} needs generated inputs", name(p.kv())));
+  if (is_fp8(p.out()) && !p.inputs.empty()) {
+    wrong.push_back(fmt::format(
+        "out_dtype {} needs generated inputs: the output's scale is drawn for their range",
+        name(p.out())));
+  }
   constexpr double max_mask_bits = 0x1p33;  // 1 GiB
   if (p.has_mask_bits() &&
       static_cast<double>(p.batch) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) >

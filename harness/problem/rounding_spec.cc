@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/base/enumeration.h"
+#include "harness/problem/arch.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec_fields.h"
 
@@ -15,6 +17,11 @@ namespace {
 
 // Comparisons of reals are written !(declared <= pinned), so that a NaN from a third-party provider
 // counts as looser.
+
+bool is_power_of_two(double value) {
+  int exponent = 0;
+  return std::frexp(value, &exponent) == 0.5;
+}
 
 // Returns true if rounding to a dtype changes fp32 values. Unknown dtypes count as changing them.
 bool rounds(DType dtype) {
@@ -62,6 +69,11 @@ class Comparison {
       findings.push_back(fmt::format(
           "p_dtype: {} with prescale {} rounds small values by {:.3g}, pinned is {:.3g}",
           name(declared_.p_dtype), declared, eta, pinned_eta));
+    } else if (rounds(declared_.p_dtype) && declared_.p_dtype == pinned_.p_dtype &&
+               pinned_.p_max != MaximumOfP::free && !is_power_of_two(declared / pinned)) {
+      // P has other significands, and so other roundings.
+      findings.push_back(fmt::format("{}: {} differs from {} by a factor that is no power of two",
+                                     field, declared, pinned));
     }
   }
 
@@ -174,16 +186,39 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {
 
 double default_prescale(DType p_dtype) { return p_dtype == DType::e4m3 ? 256 : 1; }
 
-RoundingSpec strict_spec(const Problem& problem) {
+RoundingSpec strict_spec(const Problem& problem, std::string_view arch) {
   RoundingSpec spec;
   const bool fp32 = problem.dtype == DType::f32 || problem.is_merge();
   spec.p_dtype = fp32 ? DType::f32 : problem.dtype;
   spec.p_prescale = default_prescale(spec.p_dtype);
   spec.lse_base = problem.merge == Merge::base_2 ? 2 : 0;
-  spec.qk_accumulator = fp32 ? fma_accumulator : tensor_core_accumulator;
+  spec.qk_accumulator = fp32                  ? fma_accumulator
+                        : problem.has_fp8_q() ? tensor_core_accumulator_of(arch, problem.dtype)
+                                              : tensor_core_accumulator;
   spec.pv_accumulator = spec.qk_accumulator;
   spec.out_dtype = problem.out();
   return spec;
+}
+
+std::string contradictory_flags(const RoundingSpec& spec) {
+  struct Flag {
+    std::string_view name;
+    bool RoundingSpec::*member;
+  };
+  constexpr std::pair<Flag, Flag> pairs[] = {
+      {{"p_toward_zero", &RoundingSpec::p_toward_zero},
+       {"p_stochastic", &RoundingSpec::p_stochastic}},
+      {{"out_toward_zero", &RoundingSpec::out_toward_zero},
+       {"out_stochastic", &RoundingSpec::out_stochastic}},
+      {{"s_rounded_before_bias", &RoundingSpec::s_rounded_before_bias},
+       {"s_rounded_before_softcap", &RoundingSpec::s_rounded_before_softcap}}};
+  for (const auto& [a, b] : pairs) {
+    if (spec.*a.member && spec.*b.member) {
+      return fmt::format("{} and {} exclude each other; state the one that the kernel does", a.name,
+                         b.name);
+    }
+  }
+  return "";
 }
 
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned) {

@@ -74,8 +74,9 @@ struct RoundingSpec {
   DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;
-  // The LSE is that of logits q . k scale + slope j under a causal mask with ALiBi, as
-  // FlashAttention-2 stores it: it lacks the part of the bias that a row's keys share.
+  // The LSE is that of logits q . k scale + slope j under a causal mask with ALiBi and without a
+  // left window, as FlashAttention-2 stores it: it lacks the part of the bias that a row's keys
+  // share.
   bool lse_without_row_bias = false;
   bool operator==(const RoundingSpec&) const = default;
 };
@@ -103,11 +104,11 @@ struct InputRounding {
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
 // Returns the spec of a kernel without a contract: P in the dtype of Q (fp32: not rounded; e4m3:
-// times 256, so that small P are not lost), tensor-core accumulators (nearest fp32 for fp32),
-// nothing else rounded (fp8 widened as stored, scales applied to the sums), output in the problem's
-// output dtype. Contracts::pinned_spec() has the accumulators of the GPU for fp8 Q.
+// times 256, so that small P are not lost), tensor-core accumulators (nearest fp32 for fp32; for
+// fp8 those of `arch`), nothing else rounded (fp8 widened as stored, scales applied to the sums),
+// output in the problem's output dtype.
 // For a merge: weights and sums in fp32, an LSE with the base of the given ones.
-RoundingSpec strict_spec(const Problem& problem);
+RoundingSpec strict_spec(const Problem& problem, std::string_view arch = "");
 // Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not
 // lost, otherwise 1.
 double default_prescale(DType p_dtype);
@@ -119,9 +120,12 @@ double default_prescale(DType p_dtype);
 // `declared` may contain anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
-// Returns one line with only the fields that differ from the strict spec of `problem`
+// Returns a sentence with the remedy if two flags that exclude each other are true, otherwise "".
+std::string contradictory_flags(const RoundingSpec& spec);
+
+// Returns one line with only the fields that differ from the strict spec of `problem` on `arch`
 // ("p_dtype=e4m3 p_prescale=256"), or "strict".
-std::string describe(const RoundingSpec& spec, const Problem& problem);
+std::string describe(const RoundingSpec& spec, const Problem& problem, std::string_view arch = "");
 // Returns the canonical text of all fields: name=value, in the order of the struct, separated by
 // spaces. Caches and the store use this text as a key, and parse_spec_text reads it. Accumulators
 // are "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e

@@ -1,6 +1,8 @@
 // Writes, reads and describes rounding specs as text, such as "p_dtype=bf16 p_prescale=1 …".
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "harness/base/text.h"
@@ -75,23 +77,29 @@ std::string spec_text(const RoundingSpec& spec) {
   return join_fields(spec, [](auto, const std::string&) { return true; });
 }
 
-std::string describe(const RoundingSpec& spec, const Problem& problem) {
-  const RoundingSpec strict = strict_spec(problem);
+std::string describe(const RoundingSpec& spec, const Problem& problem, std::string_view arch) {
+  const RoundingSpec strict = strict_spec(problem, arch);
   const std::string text = join_fields(
       spec, [&](auto of, const std::string& value) { return value != value_text(of(strict)); });
   return text.empty() ? "strict" : text;
 }
 
-// Texts of older releases lack the fields that came later, which keep their defaults.
+// Later fields that an older text lacks keep their defaults.
 Result<RoundingSpec> parse_spec_text(std::string_view text) {
   const auto parts = split(text, ' ');
   RoundingSpec spec;
   Errors errors;
   std::size_t next = 0;
+  std::string_view missing;  // the first field that no text may lack
   for_each_spec_field([&](std::string_view field, auto, auto of) {
     const std::string_view part = next < parts.size() ? parts[next] : "";
     const std::size_t equals = part.find('=');
-    if (part.substr(0, equals) != field) return;
+    if (part.substr(0, equals) != field) {
+      if (missing.empty() &&
+          std::ranges::find(later_spec_fields, field) == std::end(later_spec_fields))
+        missing = field;
+      return;
+    }
     ++next;
     if (equals == std::string_view::npos || !parse_value(part.substr(equals + 1), of(spec)))
       errors.push_back({"", 0, fmt::format("\"{}\" has no valid value of {}", part, field), ""});
@@ -101,6 +109,8 @@ Result<RoundingSpec> parse_spec_text(std::string_view text) {
                       fmt::format("\"{}\" is not the next field of a rounding spec",
                                   next < parts.size() ? parts[next] : text),
                       ""});
+  } else if (!missing.empty()) {
+    errors.push_back({"", 0, fmt::format("\"{}\" lacks the field {}", text, missing), ""});
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return spec;

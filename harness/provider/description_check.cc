@@ -163,6 +163,9 @@ std::string description_fault(const plumbline_description& d) {
   check.minus_one_or_more("spill_bytes_per_thread", d.spill_bytes_per_thread);
   check.minus_one_or_more("shared_memory_bytes", d.shared_memory_bytes);
   check.minus_one_or_more("stack_bytes_per_thread", d.stack_bytes_per_thread);
+  if (!check.fault.empty()) return check.fault;
+  if (const std::string pair = contradictory_flags(to_spec(d)); !pair.empty())
+    check.note("{}", pair);
   return check.fault;
 }
 

@@ -96,7 +96,7 @@ typedef enum plumbline_question {
 // A kernel's output in padded query rows of a padded layout.
 typedef enum plumbline_padding_policy {
   PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros, as Transformers with FlashAttention-2
-  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them unchanged
+  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them unchanged; in e4m3, NaN passes for that
   // treats them as queries: they attend to the sample's valid keys (SDPA)
   PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
   PLUMBLINE_PADDED_ROWS_ANYTHING = 3,  // arbitrary; plumbline does not check them
@@ -326,7 +326,7 @@ typedef struct plumbline_more_roundings {
   double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
   uint32_t s_rounded_before_bias, s_rounded_before_softcap;  // 1: S is rounded there
   uint32_t inputs_toward_zero;    // 1: fp32 inputs are truncated to tf32, not rounded
-  uint32_t lse_without_row_bias;  // 1: the LSE lacks the row's part of causal ALiBi
+  uint32_t lse_without_row_bias;  // 1: LSE lacks the row's part of causal ALiBi without left window
   double product_rel_error;       // relative error of each product of Q K^T and P V; 0 = none
   double skipped_below;  // tiles whose exp(s - m) are all below this may be skipped; 0 = none
   uint32_t p_stochastic, out_stochastic;  // 1: P, or the output, is rounded up or down at random

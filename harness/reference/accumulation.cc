@@ -11,15 +11,21 @@ namespace {
 // Like negligible_share, for bounds of R_j in long rows: 0.5 % of spre.
 constexpr double negligible_range_share = 1e-2;
 
-// Counts the addends that repeat one rounding error, in a column's sum and in l.
+// Counts the addends that repeat one rounding error, in a column's sum and in l, and the share of
+// equal v.
 class Repeated {
  public:
   Repeated(const BlockSums& sums, std::int64_t row)
       : n_(static_cast<double>(sums.block->count(row))),
         share_(sums.repeated_p.data()[row]),
-        of_columns_(share_ == 0 ? nullptr : sums.repeated_v.data()[row].data()) {}
+        of_columns_(sums.repeated_v.data()[row].empty() ? nullptr
+                                                        : sums.repeated_v.data()[row].data()) {}
   double in_column(std::int64_t column) const {
-    return of_columns_ == nullptr ? 0 : repeated_addends(n_, share_ * of_columns_[column]);
+    return repeated_addends(n_, share_ * of_v(column));
+  }
+  // Returns S_vj, or 0 if it is not needed.
+  double of_v(std::int64_t column) const {
+    return of_columns_ == nullptr ? 0 : of_columns_[column];
   }
   double in_l() const { return repeated_addends(n_, share_); }
 
@@ -113,7 +119,6 @@ void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
   find_truncation(sums, exact, p_variance);
 }
 
-// Sets the largest |v_kj| / v_unit of each column over the keys that a row sees.
 void find_seen_max(const RowBlock& block, std::int64_t row, std::vector<double>& seen_max) {
   const HeadData& head = *block.head;
   seen_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
@@ -134,13 +139,15 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
     if (model.ring_update) find_seen_max(block, r, seen_max);
     const double of_sums = error_of_sums(model, scaled_outside, block.lse.data()[r]);
     const Repeated repeated(sums, r);
-    const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(),
-                             smallest_sum(model, block.total.data()[r], block.head->v_unit),
-                             model.reciprocal_error, model.product_error, of_sums);
+    const Accumulation of_pv(
+        model.pv, block.count(r), repeated.in_l(),
+        smallest_sum(model, block.total.data()[r], block.head->v_unit / block.head->factor_of_sums),
+        model.reciprocal_error, model.product_error, of_sums);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
       of_column.repeated = repeated.in_column(j);
+      of_column.repeated_v = repeated.of_v(j);
       if (stores_partials) {
         partials.data()[at] = stored_partials(model, block.head->v_unit, block.count(r), of_column);
       }

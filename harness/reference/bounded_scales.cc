@@ -27,7 +27,7 @@ void BoundedScales::finish() {
   sums_.logits.finish(sums_.tied);
   sums_.repeated_v.assign(sums_.repeated_p.size(), {});
   for (std::size_t r = 0; r < sums_.repeated_p.size(); ++r) {
-    if (sums_.repeated_p[r] > 0)
+    if (sums_.repeated_p[r] > 0 || model().product_error > 0)
       sums_.repeated_v[r] = repeated_shares(block(), static_cast<std::int64_t>(r));
   }
   p_rounding(sums_, moments_, of(Rounding::p));

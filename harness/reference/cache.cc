@@ -88,7 +88,7 @@ Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
                           const RowSelection& rows, const ReferenceOptions& options,
                           bool by_library) {
   Reference reference;
-  reference.output_units = Model(spec, 1).out_variance > 1.0 / 12 ? 1 : 0.5;
+  reference.output_units = Model(spec, 1).output_units();
   reference.selection = rows;
   reference.columns = geometry.problem().head_dim_vo;
   const std::size_t count = rows.rows.size(),

@@ -8,13 +8,15 @@
 
 namespace plumbline {
 
-// u_P + u sqrt(n) + u_sp + ceil(n/16) u_tile + the error of 1 / l. If P is truncated, u_P counts
-// twice. If sums are truncated, ceil(n/L) f_out is added; if V's scale multiplies them, u32.
-double product_error(const Model& model, std::int64_t n, bool scaled_outside) {
+// u_P + u sqrt(n) + u_sp + ceil(n/16) u_tile + the errors of 1 / l and of a product. If P is
+// truncated, u_P counts twice. If sums are truncated, ceil(n/L) f_out is added; if V's scale
+// multiplies them, u32.
+double max_product_error(const Model& model, std::int64_t n, bool scaled_outside) {
   const double truncation = model.pv.toward_zero ? step_loss(model.pv, n) : 0;
   const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
   return model.largest_p * model.u_p + model.pv.u * std::sqrt(static_cast<double>(n)) + truncation +
-         model.u_split + tiles * model.u_tile + model.reciprocal_error + (scaled_outside ? u32 : 0);
+         model.u_split + tiles * model.u_tile + model.reciprocal_error + model.product_error +
+         (scaled_outside ? u32 : 0);
 }
 
 double lse_shift(const double* held, const double* p, KeyRange keys, std::optional<double> sink,

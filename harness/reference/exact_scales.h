@@ -22,8 +22,8 @@ struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
   double kappa_p = kappa, kappa_shared = kappa_coherent;
-  // `t_of_p` is t / p. `u_one` is u_P if the largest P is 1, otherwise 0. If t > 1 - u_P, a
-  // kernel's P lies between t and 1, so its error is at most 1 - t.
+  // `t_of_p` is t / p. `u_one` is u_P if the largest P is 1 and exact, otherwise 0. If t > 1 - u_P,
+  // a kernel's P lies between t and 1, so its error is at most 1 - t.
   double t_of_p = 1, u_one = 0;
 
   const RowRounding* row = nullptr;  // a row with its own kappas, or null
@@ -55,14 +55,15 @@ struct PWeights {
 // sink, `of_sum` is the sum of the block's p_k, otherwise 1.
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row,
                           double of_sum = 1) {
-  return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
+  const bool one_is_exact = model.p_max == MaximumOfP::one && model.p_rounded != DType::none &&
+                            model.largest_p == 1 &&
+                            round_to(model.p_prescale, model.p_rounded) == model.p_prescale;
+  return {model.eta_p > 0 ? model.eta_p / (model.p_divided ? 1 : total) / model.u_p : 0,
           1 / model.u_p,
           model.kappa_p,
           model.kappa_shared,
           row.t_of_p * of_sum,
-          model.p_max == MaximumOfP::one && model.p_rounded != DType::none && model.largest_p == 1
-              ? model.u_p
-              : 0,
+          one_is_exact ? model.u_p : 0,
           row.is_local ? &row : nullptr};
 }
 // Returns the relative loss of sum p_k x_kj if P is truncated: the root of TP's systematic part.
@@ -115,6 +116,7 @@ struct ColumnSums {
   double range = 0;                             // R_j
   double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) c_k, sum t_k^2
   double repeated = 0;                          // n (4 S_t S_vj - 1)+ / 3
+  double repeated_v = 0;                        // S_vj
 };
 // The least error, in units of max |v|: a bound of the sum of weights too small for fp32. Without
 // it, a column whose heavy keys all have v = 0 would have an error of 0.
@@ -135,9 +137,10 @@ inline double error_of_sums(const Model& model, bool scaled_outside, double lse)
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
 }
-// Returns half the smallest subnormal of P V's accumulator, in units of O / unit.
+// Returns half the smallest subnormal of P V's accumulator, in units of O / unit. `unit` also
+// divides by the scale that multiplies the sums.
 inline double smallest_sum(const Model& model, double l, double unit) {
-  return model.pv.eta / ((model.p_normalized ? 1 : l) * model.p_prescale * unit);
+  return model.pv.eta / ((model.p_divided ? 1 : l) * model.p_prescale * unit);
 }
 struct Accumulation {
   // `repeated`: n (4 S_t - 1)+ / 3 of the addends of l. `smallest`: smallest_sum().
@@ -148,8 +151,9 @@ struct Accumulation {
       : of_repeated(0.3 * pv.u),
         of_o(0.3 * square(pv.u) * (static_cast<double>(n) / 3 + 4) +
              square(of_repeated * repeated) + square(reciprocal) + square(of_sums)),
+        of_product(square(product) / 3),
         of_p_squared(square(pv.u) * (static_cast<double>(n) / 3 + 4) + square(reciprocal) +
-                     square(product) / 3),
+                     of_product),
         keys(static_cast<double>(n)),
         of_smallest(square(keys * smallest)),
         loss(step_loss(pv, n)),
@@ -157,18 +161,20 @@ struct Accumulation {
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
   // + (n (4 S_t - 1)+ / 3 o_j)^2) + reciprocal^2 (o_j^2 + sum p_k^2 v_kj^2) + of_sums^2 o_j^2
-  // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + product^2 / 3 sum p_k^2 v_kj^2 + least^2
+  // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + least^2
+  // + product^2 / 3 (sum p_k^2 v_kj^2 + (S_vj o_j)^2), because equal v share the error of a split
   // toward zero also + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least) const {
     const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
                             square(of_repeated * sums.repeated * sums.range) +
+                            of_product * square(sums.repeated_v * sums.o) +
                             std::min(of_smallest, keys * sums.p_squared) / 3 + square(least);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);
   }
 
-  double of_repeated, of_o, of_p_squared, keys, of_smallest, loss;
+  double of_repeated, of_o, of_product, of_p_squared, keys, of_smallest, loss;
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3. If O is rounded between
@@ -182,7 +188,7 @@ inline double stored_partials(const Model& model, double unit, std::int64_t n,
          tiles * (kappa / 2 * square(model.u_tile) * partial + square(model.eta_tile / unit) / 3);
 }
 // For the bound: the largest relative error of a product of P and V, without the logit's error.
-double product_error(const Model& model, std::int64_t n, bool scaled_outside);
+double max_product_error(const Model& model, std::int64_t n, bool scaled_outside);
 
 // The part of lse_sigma^2 from sums and from the logarithm in fp32.
 inline double lse_floor(double lse, std::int64_t n) {

@@ -26,7 +26,8 @@ struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
   std::int64_t ld = 0;          // row stride of the float forms of V
   bool finite = true;           // V has no Inf or NaN; they would leak from hidden keys as 0 * NaN
-  bool scaled_outside = false;  // V's scale multiplies a kernel's sums
+  bool scaled_outside = false;  // a kernel multiplies its sums by V's or the output's scale
+  double factor_of_sums = 1;    // these scales; those of V for tokens multiply P instead
   double v_unit = 1;
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                 // [N, dim_qk]

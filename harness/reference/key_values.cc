@@ -35,6 +35,13 @@ void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_
         rounded_after_scale(geometry, kv_dequantized_to));
 }
 
+void rounded_query(const Geometry& geometry, const void* q, InputRounding rounding,
+                   std::int64_t sample, std::int64_t row, std::int64_t head, std::span<double> to) {
+  stored_query(geometry, q, rounding.dtype, sample, row, head, to);
+  if (rounding.dtype != DType::tf32 || geometry.problem().has_fp8_q()) return;
+  for (double& value : to) value = rounding.rounded(value);
+}
+
 KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v, InputRounding rounding)
     : geometry_(geometry),
       k_(k),

@@ -13,6 +13,10 @@ namespace plumbline {
 void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_to,
                   std::int64_t sample, std::int64_t row, std::int64_t head, std::span<double> to);
 
+// Like stored_query(), but rounded as K and V are: fp32 to tf32 if the spec requires it.
+void rounded_query(const Geometry& geometry, const void* q, InputRounding rounding,
+                   std::int64_t sample, std::int64_t row, std::int64_t head, std::span<double> to);
+
 class KeyValues {
  public:
   // Geometry and storage must outlive this object.

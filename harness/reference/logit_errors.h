@@ -41,8 +41,9 @@ class LogitErrors {
   const float* p_of(std::int64_t row) const { return p.data() + row * block_->stride; }
   const float* sd_of(std::int64_t row) const { return sd_.data() + row * block_->stride; }
   // Returns product_rel_error^2 / 3 a^2 slope_k^2 n2_k, which sd_k omits, of a row without bounds.
+  // A merge multiplies nothing for its logits.
   double product_variance(std::int64_t row, std::int64_t key) const {
-    if (model_.product_error == 0) return 0;
+    if (model_.product_error == 0 || model_.merges) return 0;
     return square(model_.product_error * block_->scale * block_->slope_of(row, key)) / 3 *
            qk_squared_.data()[row * block_->stride + key];
   }

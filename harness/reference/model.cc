@@ -68,9 +68,10 @@ Model::Model(const RoundingSpec& spec, double scale)
   const bool rounds_p = is_rounded(spec.p_dtype);
   if (rounds_p) p_rounded = spec.p_dtype;
   p_stochastic = rounds_p && spec.p_stochastic;
+  p_divided = rounds_p && spec.p_normalized;
   // Stochastic roundings of a normalised P are unknown, like those of an unnormalised one.
-  p_normalized = rounds_p && spec.p_normalized && !p_stochastic;
-  if (p_normalized) denominator_from_rounded_p = false;  // the sum is made before the division
+  p_normalized = p_divided && !p_stochastic;
+  if (p_divided) denominator_from_rounded_p = false;  // the sum is made before the division
   if (rounds_p && p_toward_zero) {
     kappa_p = kappa_truncated, largest_p = 2;
     kappa_shared = 4 * kappa_coherent;

@@ -65,6 +65,8 @@ struct Model {
   double rounded_out(double o) const {
     return out_toward_zero ? truncate_to(o, out) : round_to(o, out);
   }
+  // Returns the largest error of the output's rounding in ulps.
+  double output_units() const { return out_variance > 1.0 / 12 ? 1 : 0.5; }
   bool truncates_p() const { return p_toward_zero && p_rounded != DType::none; }
 
   double u_p = 0, eta_p = 0;      // P; eta in units of the unnormalised exp(s - m)
@@ -72,7 +74,8 @@ struct Model {
   double p_prescale = 1;
   int p_cell_bits = 0;        // significand bits by which P values share a cell
   double p_normal = 0;        // smallest normal P, in the same units as eta_p
-  bool p_normalized = false;  // t = p; false unless P is rounded
+  bool p_divided = false;     // P / l is rounded, in units of eta_p
+  bool p_normalized = false;  // … to nearest or toward zero, so that its errors are known: t = p
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false, p_stochastic = false;
   double kappa_p = kappa;                // of log-uniform significands, in u_P^2

@@ -40,8 +40,9 @@ struct RowValue {
 };
 
 // Returns the largest logit of the visible keys, without a sink, in natural units. Its error is at
-// most the largest error of a logit. The variance sums the errors of products, S and tanh, and 4
-// roundings to fp32 for kernels that keep the logit in other units.
+// most the largest error of a logit, because roundings may make another key's logit the largest.
+// The variance sums the errors of products, S and tanh, and 4 roundings to fp32 for kernels that
+// keep the logit in other units.
 RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
   const Model& model = worker.scales.model();
@@ -49,16 +50,15 @@ RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   double largest = -std::numeric_limits<double>::infinity(), of_ties = 0;
   block.for_seen(row, [&](std::int64_t key) { largest = std::max(largest, s[key]); });
   for (const QueryTie& tie : block.ties.data()[row]) {
-    double most = 0;
+    double shift = 0;
     block.for_seen(row, [&](std::int64_t key) {
-      if (s[key] == largest) most = std::max(most, std::abs(block.shift_by(tie, row, key)));
+      shift = std::max(shift, std::abs(block.shift_by(tie, row, key)));
     });
-    of_ties += square(most) / shared_slack;
+    of_ties += square(shift) / shared_slack;
   }
-  double rounded = 0;  // the largest that S's rounding rounds, among the keys with this logit
+  double rounded = 0;  // the largest number that S's rounding rounds
   block.for_seen(row, [&](std::int64_t key) {
-    if (model.u_s > 0 && s[key] == largest)
-      rounded = std::max(rounded, block.rounded_size(model, row, key));
+    if (model.u_s > 0) rounded = std::max(rounded, block.rounded_size(model, row, key));
   });
   double of_products = 0;
   block.for_seen(row, [&](std::int64_t key) {
@@ -276,7 +276,7 @@ Reference without_keys(const ReferenceContext& question, const RowSelection& sel
   Reference result;
   result.selection = selection;
   result.columns = question.geometry.problem().head_dim_vo;
-  result.output_units = question.model.out_variance > 1.0 / 12 ? 1 : 0.5;
+  result.output_units = question.model.output_units();
   const std::size_t rows = selection.rows.size(),
                     elements = rows * static_cast<std::size_t>(result.columns);
   result.o.assign(elements, 0);
@@ -302,7 +302,9 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
   // Covers both neighbours if the result is within unit / 1024 of their midpoint, because fp64
   // cannot resolve which one it is.
   const double aside = unit / 1024;
-  const auto stored = [&](double error) { return model.rounded_out(o + error) - o; };
+  const auto stored = [&](double error) {
+    return model.rounded_out(saturated(o + error, model.out)) - saturated(o, model.out);
+  };
   return at_least_shared(at_least_shared(sigma_squared, stored(shared_error - aside)),
                          stored(shared_error + aside));
 }
@@ -325,7 +327,7 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
       row * static_cast<std::size_t>(result.columns) + static_cast<std::size_t>(column);
   const double unit = output_unit(o, model.out),
                with_output = with_output_rounding(model, o, unit, variance, shared_error);
-  result.o[at] = o;
+  result.o[at] = saturated(o, model.out);
   result.spre[at] = scale_of(variance);
   result.sigma[at] = scale_of(with_output);
   result.bound[at] = static_cast<float>(bound + unit * result.output_units);

@@ -62,7 +62,7 @@ RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
-  std::vector<double> o;      // [R, D]
+  std::vector<double> o;      // [R, D]; an fp8 output saturates
   std::vector<float> spre;    // [R, D] standard deviation before output rounding
   std::vector<float> sigma;   // [R, D] with output rounding
   std::vector<float> bound;   // [R, D] worst-case bound (for information only)

@@ -39,6 +39,11 @@ struct LogitShape {
   double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
 };
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
+// Returns true if an LSE without the row's bias (RoundingSpec) lacks bias_of_row(). With a window
+// on the left FlashAttention-2 uses -slope |distance|, as without a causal mask.
+inline bool shares_alibi_bias(const Problem& problem) {
+  return problem.is_causal() && problem.window_left < 0;
+}
 
 // Returns the smallest range that contains both. no_keys adds nothing.
 inline KeyRange joined(KeyRange a, KeyRange b) {
@@ -58,7 +63,7 @@ struct ReferenceContext {
     // A kernel may multiply P by V's scales before rounding P, which then has any significands.
     if (of.problem().scale_tokens() > 0 && key_values.scales_v_outside()) {
       model.p_max = MaximumOfP::free;
-      model.p_normalized = false;
+      model.p_divided = model.p_normalized = false;
     }
   }
 

@@ -219,17 +219,18 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// A request can express rows that see one range of keys, logits that are scaled products, and K and
-// V without fp8 scales. The library has formulas only for the roundings permitted here.
+// A request can express rows that see one range of keys, logits that are scaled products, K and V
+// without fp8 scales, and an output without one. The library has formulas only for the roundings
+// permitted here.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
-         problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&
-         !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero &&
-         !spec.p_stochastic && !spec.out_stochastic && !spec.s_rounded_twice && !spec.ring_update &&
-         spec.product_rel_error == 0 && spec.skipped_below == 0 &&
-         spec.o_between_tiles == DType::none && spec.q_prescaled == DType::none &&
-         spec.exp2_rel_error == 0 && spec.reciprocal_rel_error == 0 &&
-         spec.pv_accumulator.dtype != DType::f16;
+         problem.sinks == Sinks::none && !problem.has_fp8_kv() && !is_fp8(problem.out()) &&
+         !problem.has_hidden_keys() && !spec.p_normalized && spec.p_max == MaximumOfP::running &&
+         !spec.p_toward_zero && !spec.p_stochastic && !spec.out_stochastic &&
+         !spec.s_rounded_twice && !spec.ring_update && spec.product_rel_error == 0 &&
+         spec.skipped_below == 0 && spec.o_between_tiles == DType::none &&
+         spec.q_prescaled == DType::none && spec.exp2_rel_error == 0 &&
+         spec.reciprocal_rel_error == 0 && spec.pv_accumulator.dtype != DType::f16;
 }
 
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs,

@@ -32,9 +32,9 @@ class ReferenceLibrary {
   // Callable from any thread.
   std::map<std::string, int> refusals() const;
 
-  // Returns true if the library supports both: no merge, softcap, ALiBi, sinks, fp8 K and V or
-  // hidden keys; P rounded to nearest, before normalisation, under a running maximum; no O rounded
-  // between tiles, S rounded twice or approximate reciprocal.
+  // Returns true if the library supports both: no merge, softcap, ALiBi, sinks, fp8 K, V and
+  // outputs or hidden keys; P rounded to nearest, before normalisation, under a running maximum; no
+  // O rounded between tiles, S rounded twice or approximate reciprocal.
   static bool takes(const Problem& problem, const RoundingSpec& spec);
 
   [[nodiscard]] std::string device_name() const { return library_->device_name(); }

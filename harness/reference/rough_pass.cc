@@ -162,7 +162,8 @@ class Rough {
     OfRow result;
     result.is_compared = true;
     for (std::size_t j = 0; j < columns_; ++j) {
-      const double o = block.o.data()[static_cast<std::size_t>(r) * columns_ + j],
+      const double exact = block.o.data()[static_cast<std::size_t>(r) * columns_ + j],
+                   o = saturated(exact, model.out),
                    tau = std::hypot(of_p * head.column_max[j] * head.v_unit,
                                     output_unit(o, model.out) / 4),
                    error = std::abs(got[j] - o) / tau;

@@ -60,10 +60,7 @@ double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_incl
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
                   const RowId& id, std::span<double> row, std::vector<QueryTie>* ties) {
   const double scale = geometry.problem().softmax_scale();
-  stored_query(geometry, inputs.q, model.input_rounding.dtype, id.sample, id.row, id.head, row);
-  if (model.input_rounding.dtype == DType::tf32 && !geometry.problem().has_fp8_q()) {
-    for (double& value : row) value = model.input_rounding.rounded(value);
-  }
+  rounded_query(geometry, inputs.q, model.input_rounding, id.sample, id.row, id.head, row);
   if (model.q_prescaled == DType::none) return scale;
   // Rounds Q as kernels do: the fp32 product with an fp32 factor. Kernels make this factor in
   // several ways, which differ by an ulp. The products with K are logits in base 2 or e.
@@ -71,7 +68,7 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
   for (std::size_t d = 0; d < row.size(); ++d) {
     const double product = static_cast<float>(row[d]) * factor,
                  rounded = round_to(product, model.q_prescaled);
-    for (const double side : {1 - 0x1p-22, 1 + 0x1p-22}) {
+    for (const double side : {1 - 0x1p-21, 1 + 0x1p-21}) {
       const double step = std::abs(round_to(product * side, model.q_prescaled) - rounded);
       if (ties != nullptr && step > 0) ties->push_back({static_cast<std::int64_t>(d), step});
     }
@@ -141,7 +138,7 @@ void RowBlock::set_features(const ReferenceContext& question, std::span<const Ro
   const bool is_shaped = question.geometry.problem().softcap != 0 ||
                          !question.side.alibi_slopes.empty() || question.geometry.bias != nullptr;
   sinks.clear(), shapes.clear(), seen.clear();
-  is_causal = question.geometry.problem().is_causal();
+  shares_bias = shares_alibi_bias(question.geometry.problem());
   for (const RowId& id : ids) {
     if (!question.side.sinks.empty())
       sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});

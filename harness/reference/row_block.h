@@ -46,8 +46,8 @@ struct RowBlock {
   const HeadData* head = nullptr;
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
   std::vector<KeyRange> visible;  // [R], relative to the block's key 0; never empty
-  bool is_causal = false;
-  double scale = 1;  // s = scale * (q . k), natural-log units
+  bool shares_bias = false;       // shares_alibi_bias() of the problem
+  double scale = 1;               // s = scale * (q . k), natural-log units
   // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec requires it
   Buffer<double> q;
   std::vector<std::vector<QueryTie>> ties;  // [R]
@@ -93,7 +93,7 @@ struct RowBlock {
   }
   // Returns what an LSE of this spec includes beyond the row's.
   double row_bias(const Model& model, std::int64_t row) const {
-    return model.lse_without_row_bias && is_causal && !shapes.empty()
+    return model.lse_without_row_bias && shares_bias && !shapes.empty()
                ? shapes[static_cast<std::size_t>(row)].bias_of_row(first_key + head->first_key)
                : 0;
   }

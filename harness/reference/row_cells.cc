@@ -34,7 +34,7 @@ void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Ce
 void RowCells::find(const Model& model, const RowBlock& block, std::int64_t row, Cells& cells) {
   const double* p = block.p_of(row);
   const double l = block.total.data()[row],
-               total = model.p_normalized ? 1 : l;  // p * total is the P that is rounded
+               total = model.p_divided ? 1 : l;  // p * total is the P that is rounded
   const auto build_by = [&](auto label) { build(block, row, KeepCells::multi_key, cells, label); };
   if (model.u_s > 0) {
     // Keys with equal rounded logits have equal t, so rounding P gives them equal errors.

@@ -27,7 +27,7 @@ struct BlockSums {
   std::vector<RowRounding> rounding;  // [R]
   Buffer<double> shared_error;        // [R, ld] T_j, 0 except in flat rows; empty without them
   std::vector<double> repeated_p;     // [R] S_t, 0 if few addends are equal
-  std::vector<std::vector<double>> repeated_v;  // [R][dim_vo] S_vj; empty if S_t is 0
+  std::vector<std::vector<double>> repeated_v;  // [R][dim_vo] S_vj; empty if unused
   Buffer<float> p_squared;                      // [R, ld] sum p_k^2 v_kj^2, from p_rounding()
   Buffer<float> range;                          // [R, ld] R_j, from find_ranges()
   TruncationSums truncation;                    // from find_ranges(), if sums round toward zero
@@ -55,6 +55,8 @@ void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_vari
                  Buffer<double>& result);
 // Finds R_j: exactly in rows whose variance needs that, otherwise an estimate between two bounds.
 void find_ranges(BlockSums& sums, const Buffer<double>& p_variance);
+// Sets the largest |v_kj| / v_unit of each column over the keys that a row sees.
+void find_seen_max(const RowBlock& block, std::int64_t row, std::vector<double>& seen_max);
 // Computes TA, and TR if partials are rounded.
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials);
 

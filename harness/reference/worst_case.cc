@@ -7,30 +7,59 @@
 namespace plumbline {
 namespace {
 
-// Adds the largest roundings of S and of the tanh to the logit errors in place. No later step needs
-// the errors alone.
-void add_rounding_of_logits(BlockSums& sums) {
+// Returns the largest error of a logit that sd_k omits: roundings of S, tanh and products, and ties
+// of Q. A skipped key loses its whole weight.
+double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key) {
   const RowBlock& block = *sums.block;
-  const bool with_tanh = is_made(SharedRounding::tanh, sums.model, block.cap());
-  if (!with_tanh && sums.model.u_s == 0) return;
+  const Model& model = sums.model;
+  const std::int64_t at = row * block.stride + key;
+  double error = 0;
+  if (model.product_error > 0) {
+    error += std::sqrt(3 * static_cast<double>(block.head->dim_qk) *
+                       sums.logits.product_variance(row, key));
+  }
+  if (is_made(SharedRounding::tanh, model, block.cap()))
+    error += model.tanh_error * std::abs(block.capped.data()[at]);
+  if (model.u_s > 0) error += model.s_roundings * model.u_s * block.rounded_size(model, row, key);
+  for (const QueryTie& tie : block.ties.data()[row])
+    error += std::abs(block.shift_by(tie, row, key));
+  if (model.skipped_below > 0 &&
+      std::exp(block.s.data()[at] - block.row_max.data()[row]) < model.skipped_below)
+    error += 1;
+  return error;
+}
+
+// Adds omitted_error() to the logit errors in place. No later step needs the errors alone.
+void add_omitted_errors(BlockSums& sums) {
+  const RowBlock& block = *sums.block;
+  const Model& model = sums.model;
+  const bool in_all_rows = is_made(SharedRounding::tanh, model, block.cap()) || model.u_s > 0 ||
+                           model.product_error > 0 || model.skipped_below > 0;
   for (std::int64_t r = 0; r < block.rows; ++r) {
+    if (!in_all_rows && block.ties.data()[r].empty()) continue;
     LogitSums& of_row = sums.logits.sums.data()[r];
     const float* p = sums.logits.p_of(r);
-    of_row.p_sd = of_row.sd = of_row.sd_squared = 0;
-    for (std::int64_t k = block.keys_of(r).begin; k < block.keys_of(r).end; ++k) {
-      float& sd = sums.logits.sd_of(r)[k];
-      if (with_tanh) {
-        sd += static_cast<float>(sums.model.tanh_error *
-                                 std::abs(block.capped.data()[r * block.stride + k]));
+    double p_sd = 0, sd_sum = 0, sd_squared = 0;
+    block.for_seen(r, [&](std::int64_t k) {
+      double sd = omitted_error(sums, r, k);
+      // A row with bounds has no sd_k.
+      if (!of_row.are_bounds) {
+        float& stored = sums.logits.sd_of(r)[k];
+        stored += static_cast<float>(sd);
+        sd = double{stored};
       }
-      if (sums.model.u_s > 0) {
-        sd += static_cast<float>(sums.model.s_roundings * sums.model.u_s *
-                                 block.rounded_size(sums.model, r, k));
-      }
-      of_row.p_sd += p[k] * sd;
-      of_row.sd += sd;
-      of_row.sd_squared += sd * sd;
+      p_sd += double{p[k]} * sd;
+      sd_sum += sd;
+      sd_squared += sd * sd;
+    });
+    if (of_row.are_bounds) {  // Minkowski's inequality, for the sum of squares
+      p_sd += double{of_row.p_sd};
+      sd_sum += double{of_row.sd};
+      sd_squared = square(std::sqrt(sd_squared) + std::sqrt(double{of_row.sd_squared}));
     }
+    of_row.p_sd = static_cast<float>(p_sd);
+    of_row.sd = static_cast<float>(sd_sum);
+    of_row.sd_squared = static_cast<float>(sd_squared);
   }
 }
 
@@ -71,10 +100,11 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
   const HeadData& head = *block.head;
-  add_rounding_of_logits(sums);
+  add_omitted_errors(sums);
   const auto of_product = [&](std::int64_t r) {
-    return product_error(model, block.count(r), head.scaled_outside);
+    return max_product_error(model, block.count(r), head.scaled_outside);
   };
+  std::vector<double> seen_max;  // max |v_kj| / v_unit over the row's keys, for ring updates
   std::vector<std::int64_t> short_rows;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     if (!block.is_long(r)) short_rows.push_back(r);
@@ -93,7 +123,11 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const WorstSums worst = worst_sums(sums, r, of_product(r));
     const double tiles = std::ceil(static_cast<double>(block.count(r)) / smallest_tile),
-                 stored = (model.eta_split + tiles * model.eta_tile) / head.v_unit;
+                 stored = (model.eta_split + tiles * model.eta_tile) / head.v_unit +
+                          static_cast<double>(block.count(r)) *
+                              smallest_sum(model, block.total.data()[r],
+                                           head.v_unit / head.factor_of_sums);
+    if (model.ring_update) find_seen_max(block, r, seen_max);
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
       const std::int64_t at = r * head.ld + j;
       const double largest = head.column_max.data()[j];
@@ -103,7 +137,8 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
               : (1 + 1e-4) * std::min(std::sqrt(worst.squares * sums.p_squared.data()[at]),
                                       worst.weighted * largest) +
                     worst.near_zero * largest;
-      result.data()[at] = products + std::abs(block.o_of(r, j)) * worst.of_o + stored;
+      const double of_updates = model.ring_update ? tiles * u32 * seen_max.data()[j] : 0;
+      result.data()[at] = products + std::abs(block.o_of(r, j)) * worst.of_o + stored + of_updates;
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/contract/run_target.h"
 #include "harness/problem/rounding_spec.h"
 #include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
@@ -159,7 +160,7 @@ class CaseReport {
   void add_setting() {
     const Result<RoundingSpec> spec = parse_spec_text(outcome_.spec_judged);
     if (spec && !outcome_.spec_judged.empty())
-      add("spec", describe(*spec, outcome_.c.problem), 2);  // only the fields that round
+      add("spec", describe(*spec, outcome_.c.problem, target_of(outcome_).arch), 2);
     add("suite", fmt::format("{}/{}", outcome_.suite, outcome_.group), 0);
     add("options", outcome_.provider_options, 2);
     add("saved to", outcome_.saved_to, 5);

@@ -121,6 +121,21 @@ TEST(Fp8Dumps, JudgesOutputsWithScale) {
   }
 }
 
+// Each row sees one key, so its output is that key's V in bf16, outside the range of V as stored.
+TEST(Fp8Dumps, RangeHasRoundedValues) {
+  Problem problem = fp8_problem(KvScales::head);
+  problem.dtype = DType::bf16;
+  problem.kv_dtype = DType::e4m3;
+  problem.out_dtype = DType::f32;
+  problem.seq_q = problem.seq_kv = 1;
+  Emulated widened;
+  widened.inputs = DType::bf16;
+  Attributes attributes = attributes_of(problem);
+  attributes["spec"] = "p_dtype=fp32 kv_dequantized_to=bf16";
+  const auto report = judged(run_emulated(problem, widened), attributes);
+  EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
+}
+
 TEST(Fp8Dumps, RefusesOutputWithoutScale) {
   Problem problem = fp8_problem(KvScales::head);
   problem.out_dtype = DType::e4m3;

@@ -144,8 +144,8 @@ TEST_F(Invariances, ResultsAreStoredAndReported) {
       "|\n\n"
       "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
       "within rounding, which was all that was "
-      "promised; ✗ promise broken, or beyond rounding; · nothing to transform, rejected, not judged "
-      "or not measured.\n\n");
+      "promised; ✗ promise broken, or beyond rounding; · nothing to transform, rejected, not "
+      "judged or not measured.\n\n");
 }
 
 TEST_F(Invariances, ReproduceCommandRepeatsViolation) {

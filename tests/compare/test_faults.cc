@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "harness/compare/faults.h"
+#include "harness/compare/statistics.h"
 #include "harness/problem/side_inputs.h"
 #include "tests/compare/filled_problem.h"
 
@@ -42,6 +45,17 @@ TEST(Faults, UnwrittenElement) {
   const auto faults = faults_of(filled);
   EXPECT_EQ(faults.unwritten, 1);
   EXPECT_EQ(faults.detail, "unwritten element at sample 1, head 3, row 2, column 4");
+}
+
+// The NaN of x86, negative, is 0xFF in e4m3, like an unwritten byte.
+TEST(Faults, E4m3NanIsAmbiguous) {
+  auto problem = small_problem();
+  problem.out_dtype = DType::e4m3;
+  FilledProblem filled(problem);
+  filled.set({0, 1, 2}, 3, -std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(faults_of(filled).detail,
+            "NaN or unwritten element at sample 0, head 1, row 2, column 3");
+  EXPECT_EQ(faults_of(filled).total(), 1);
 }
 
 TEST(Faults, NanAndInfinity) {
@@ -85,6 +99,25 @@ TEST(Faults, RangeIncludesScaleOfV) {
   FilledProblem filled(problem);
   // as if V had no scale
   filled.set({0, 0, 0}, 0, filled.expected(0, 0) / side_inputs(problem).v_scale[0]);
+  EXPECT_EQ(faults_of(filled).out_of_range, 1);
+}
+
+// O / out_scale exceeds 448 in many places, and a kernel stores 448 there.
+TEST(Faults, SaturatedOutputIsLegal) {
+  auto problem = small_problem();
+  problem.out_dtype = DType::e4m3;
+  problem.v_law = VLaw::large_mean;
+  FilledProblem filled(problem);
+  filled.geometry.side.out_scale = {1e-3F};
+  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
+                                       select_rows(filled.geometry, 1e12));
+  filled.write_exact();
+  EXPECT_GT(std::ranges::count_if(filled.reference.o, [](double o) { return std::abs(o) == 448; }),
+            100);
+  EXPECT_EQ(faults_of(filled).total(), 0) << faults_of(filled).detail;
+  const auto statistics = compare(filled.geometry, filled.outputs(), filled.reference).statistics;
+  EXPECT_LT(statistics.peak, 6);
+  filled.set({0, 0, 0}, 0, -448);
   EXPECT_EQ(faults_of(filled).out_of_range, 1);
 }
 
@@ -202,6 +235,8 @@ TEST(Faults, LooserSpecExcusesInexactOutput) {
       {"reciprocal", [](RoundingSpec& s) { s.reciprocal_rel_error = 1e-6; }},
       {"products", [](RoundingSpec& s) { s.product_rel_error = 0x1p-15; }},
       {"skipped keys", [](RoundingSpec& s) { s.skipped_below = 1e-4; }},
+      {"P of 1 in fp16 times 2049", [](RoundingSpec& s) { s.p_prescale = 2049; }},
+      {"random output", [](RoundingSpec& s) { s.out_stochastic = true; }},
   };
   for (const auto& [what, change] : changes) {
     filled.spec = strict_spec(problem);

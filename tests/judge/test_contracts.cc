@@ -73,6 +73,12 @@ TEST(Contracts, DefaultIsStrict) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     EXPECT_EQ(none.pinned_spec("mine/kernel", problem_of(dtype)), strict_spec(problem_of(dtype)));
   }
+  const Problem fp8 = problem_of(DType::e4m3);
+  const RoundingSpec spec = none.pinned_spec("mine/kernel", fp8, {"cuda:0", "sm_90"});
+  EXPECT_EQ(spec, strict_spec(fp8, "sm_90"));
+  EXPECT_EQ(spec.qk_accumulator, fp8_accumulator);
+  EXPECT_EQ(describe(spec, fp8, "sm_90"), "strict");
+  EXPECT_EQ(strict_spec(fp8).qk_accumulator, tensor_core_accumulator);
   EXPECT_EQ(none.limits("mine/kernel", Problem{}, 10'000),
             default_limits(strict_spec(Problem{}), Problem{}, 10'000));
 }
@@ -235,6 +241,15 @@ TEST(Contracts, SpecErrorsListAllowedValues) {
                          "0, products_per_step = 8 }"),
               HasSubstr("fraction_bits from 1"));
   EXPECT_THAT(spec_error(R"(p_dtyp = "fp16")"), HasSubstr("p_dtyp"));
+}
+
+TEST(Contracts, RefuseContradictoryFlags) {
+  EXPECT_THAT(spec_error("out_toward_zero = true, out_stochastic = true"),
+              HasSubstr("out_toward_zero and out_stochastic exclude each other; state the one"));
+  EXPECT_THAT(spec_error("p_stochastic = true, p_toward_zero = true"),
+              HasSubstr("p_toward_zero and p_stochastic exclude each other"));
+  EXPECT_THAT(spec_error("s_rounded_before_bias = true, s_rounded_before_softcap = true"),
+              HasSubstr("s_rounded_before_bias and s_rounded_before_softcap exclude"));
 }
 
 TEST(Contracts, MuchWiderSigmaNeedsProof) {

@@ -2,7 +2,10 @@
 // memory.
 #include <gmock/gmock.h>
 
+#include <iterator>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "harness/measure/invariance.h"
 #include "harness/measure/variants.h"
@@ -151,6 +154,54 @@ TEST(Variants, ReportMissingFeature) {
   EXPECT_THAT(missing(Invariance::chunked_prefill, problems[5]), HasSubstr("window"));
   EXPECT_THAT(missing(Invariance::chunked_prefill, "bf16/b1-h2-s12x20-d16/alibi=standard"),
               HasSubstr("ALiBi"));
+}
+
+// A kernel divides an fp8 output by its scale, so another scale would give other bits.
+TEST(Variants, KeepScaleOfOutput) {
+  const Geometry base(
+      problem_of("bf16/b3-h4x2-s70-d64/out=e4m3/mask=causal_bottom_right/lengths=random"));
+  ASSERT_THAT(base.side.out_scale, SizeIs(1));
+  EXPECT_EQ(own_call(base).geometry->side, base.side);
+  for (const Invariance invariance : all_invariances()) {
+    for (const VariantCall& call : variants(invariance, base, "splits").calls)
+      EXPECT_EQ(call.geometry->side, base.side) << name(invariance) << ": " << call.words;
+  }
+}
+
+TEST(Variants, HiddenKeysKeepMaskAndSideInputs) {
+  for (const char* id :
+       {"bf16/b2-h2-s1x90-d64/mask=custom",
+        "bf16/b2-h2-s4x40-d64/mask=causal_bottom_right/window=8,0/alibi=random/sinks=normal",
+        "bf16/b2-h2-s4x40-d64/kv=e4m3/mask=causal_bottom_right/window=8,0/kv_scales=token"}) {
+    SCOPED_TRACE(id);
+    const Geometry base(problem_of(id));
+    Variants result = variants(Invariance::hidden_keys, base, "");
+    ASSERT_THAT(result.calls, SizeIs(2)) << result.missing;
+    result.calls.push_back(own_call(base));
+    for (const VariantCall& call : result.calls) {
+      EXPECT_EQ(call.geometry->side, base.side) << call.words;
+      EXPECT_EQ(call.geometry->mask_bits, base.mask_bits) << call.words;
+    }
+  }
+}
+
+TEST(SeenKeys, EqualUnionOverRows) {
+  std::vector<std::string> ids(std::begin(problems), std::end(problems));
+  for (const char* mask : {"prefix_lm", "block_diagonal", "custom"})
+    ids.push_back(std::string("bf16/b2-h2-s5x90-d64/mask=") + mask);
+  for (const std::string& id : ids) {
+    SCOPED_TRACE(id);
+    const Geometry geometry(problem_of(id));
+    for (std::int64_t sample = 0; sample < geometry.problem().batch; ++sample) {
+      std::vector<bool> expected(static_cast<std::size_t>(geometry.length_kv(sample)));
+      for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
+        for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
+          if (geometry.sees(sample, row, key)) expected[static_cast<std::size_t>(key)] = true;
+        }
+      }
+      EXPECT_EQ(seen_keys(geometry, sample), expected) << "sample " << sample;
+    }
+  }
 }
 
 TEST(ParseInvariances, CommaListOrAll) {

@@ -139,6 +139,8 @@ TEST(Features, ContradictionsAreNamed) {
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"),
               HasSubstr("head_dim_vo of at most head_dim_qk"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/v=grid/view=v_in_k"), HasSubstr("V is part of K"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/out=e4m3/inputs=a.safetensors@0123456789abcdef"),
+              HasSubstr("out_dtype e4m3 needs generated inputs"));
   EXPECT_THAT(first_wrong("bf16/b65536-h1-s4096-d64/layout=ragged/mask=custom"),
               HasSubstr("larger than 1 GiB"));
 }
@@ -386,6 +388,9 @@ TEST(Features, FarViewOfOneSampleSpreadsTokens) {
   EXPECT_GT(g.q_offset(0, 4, 1), std::int64_t{1} << 31);
   EXPECT_GT(g.k_offset(0, 89, 1), std::int64_t{1} << 31);
   EXPECT_LT(g.k.elements, (std::int64_t{3} << 30) + (std::int64_t{1} << 20));
+  const Geometry large(parse_problem_id("bf16/b1-h16-s1x40000-d128/fill=zeros/view=far").value());
+  EXPECT_GT(large.k_offset(0, 39'999, 0), std::int64_t{1} << 31);
+  EXPECT_LT(large.k.elements, (std::int64_t{3} << 30) + (std::int64_t{1} << 24));
 }
 
 TEST(Features, VIsFirstColumnsOfK) {

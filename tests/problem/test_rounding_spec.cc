@@ -85,6 +85,15 @@ TEST(LooserTest, Prescale) {
   EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 1; }),
               ElementsAre(HasSubstr("p_dtype: fp16 with prescale 1")));
   EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 512; }), IsEmpty());
+  const Change other_significands = [](auto& s) { s.p_prescale = 448; };
+  EXPECT_THAT(findings(pinned, other_significands),
+              ElementsAre("p_prescale: 448 differs from 256 by a factor that is no power of two"));
+  RoundingSpec free = pinned;
+  free.p_max = MaximumOfP::free;
+  EXPECT_THAT(findings(free, other_significands), IsEmpty());
+  pinned.p_dtype = DType::f32;
+  EXPECT_THAT(findings(pinned, other_significands), IsEmpty()) << "P is not rounded";
+  pinned.p_dtype = DType::f16;
   for (const double bad : {0.0, -256.0, std::nan(""), HUGE_VAL}) {
     EXPECT_THAT(findings(pinned, [&](auto& s) { s.p_prescale = bad; }),
                 ElementsAre(HasSubstr("is not a positive number")))
@@ -297,7 +306,8 @@ TEST(SpecTextTest, BadTexts) {
        {std::string(), good + " more=1", replaced(good, "lse_base=e", "lse_base=10"),
         replaced(good, "p_prescale=1", "p_prescale=nan"), replaced(good, "p_prescale", "prescale"),
         replaced(good, "toward_zero/24/8", "down/24/8"), replaced(good, "24/8", "24"),
-        replaced(good, "24/8", "24/-8"), replaced(good, "=bf16", "")}) {
+        replaced(good, "24/8", "24/-8"), replaced(good, "=bf16", ""),
+        replaced(good, " q_prescaled=none", ""), std::string("p_dtype=bf16")}) {
     EXPECT_FALSE(parse_spec_text(bad).has_value()) << bad;
   }
   const auto two_wrong = parse_spec_text(

@@ -56,13 +56,19 @@ plumbline_description valid_description() {
                       .ring_update = 1,
                       .reciprocal_rel_error = 0x1p-12,
                       .s_rounded_before_bias = 1,
-                      .s_rounded_before_softcap = 1,
                       .inputs_toward_zero = 1,
                       .lse_without_row_bias = 1,
                       .product_rel_error = 0x1p-15,
-                      .skipped_below = 1e-4,
-                      .p_stochastic = 1,
-                      .out_stochastic = 1};
+                      .skipped_below = 1e-4};
+  return d;
+}
+
+// Returns a description whose flags exclude some of valid_description().
+plumbline_description description_with_other_flags() {
+  plumbline_description d = valid_description();
+  plumbline_more_roundings& more = d.more_roundings;
+  more.p_toward_zero = more.out_toward_zero = more.s_rounded_before_bias = 0;
+  more.p_stochastic = more.out_stochastic = more.s_rounded_before_softcap = 1;
   return d;
 }
 
@@ -97,8 +103,8 @@ TEST(Protocol, DescriptionRoundTrips) {
   spec.o_between_tiles = DType::f16;
   spec.lse_dtype = DType::bf16;
   spec.reciprocal_rel_error = 0x1p-12;
-  spec.p_stochastic = spec.out_stochastic = spec.ring_update = spec.inputs_toward_zero = true;
-  spec.s_rounded_before_bias = spec.s_rounded_before_softcap = spec.lse_without_row_bias = true;
+  spec.ring_update = spec.inputs_toward_zero = true;
+  spec.s_rounded_before_bias = spec.lse_without_row_bias = true;
   spec.product_rel_error = 0x1p-15, spec.skipped_below = 1e-4;
   EXPECT_EQ(d.spec, spec);
   EXPECT_EQ(d.promises,
@@ -109,6 +115,15 @@ TEST(Protocol, DescriptionRoundTrips) {
   EXPECT_EQ(d.shared_memory_bytes, std::int64_t{1} << 33);
   EXPECT_EQ(d.stack_bytes_per_thread, -1);
   EXPECT_EQ(d.device_arch, "sm_90");
+
+  const plumbline_description other = description_with_other_flags();
+  ASSERT_EQ(description_fault(other), "");
+  spec.p_toward_zero = spec.out_toward_zero = spec.s_rounded_before_bias = false;
+  spec.p_stochastic = spec.out_stochastic = spec.s_rounded_before_softcap = true;
+  EXPECT_EQ(to_description(
+                nlohmann::json::parse(nlohmann::json(other).dump()).get<plumbline_description>())
+                .spec,
+            spec);
 }
 
 // For workers written before these fields existed.
@@ -225,6 +240,12 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"ring_update has no meaning 2", [](auto& d) { d.more_roundings.ring_update = 2; }},
       {"skipped_below is 1", [](auto& d) { d.more_roundings.skipped_below = 1; }},
       {"product_rel_error is -1", [](auto& d) { d.more_roundings.product_rel_error = -1; }},
+      {"p_toward_zero and p_stochastic exclude each other; state the one that the kernel does",
+       [](auto& d) { d.more_roundings.p_stochastic = 1; }},
+      {"out_toward_zero and out_stochastic exclude each other",
+       [](auto& d) { d.more_roundings.out_stochastic = 1; }},
+      {"s_rounded_before_bias and s_rounded_before_softcap exclude each other",
+       [](auto& d) { d.more_roundings.s_rounded_before_softcap = 1; }},
       {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
       {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
       {"promises.run_to_run has no meaning 3", [](auto& d) { d.promises.run_to_run = 3; }},

@@ -71,7 +71,7 @@ void find_logit_errors(SingleRow& row) {
 }
 Groups cells_of_p(const SingleRow& row) {
   return grouped(row.keys, [&](std::size_t k) {
-    const double l = row.model.p_normalized ? 1 : row.l;
+    const double l = row.model.p_divided ? 1 : row.l;
     return row.model.u_s > 0 ? p_cell(std::exp(row.held[k] - row.held_max) * (l / row.l), row.model)
                              : p_cell(row.p[k] * l, row.model);
   });
@@ -136,7 +136,7 @@ double of_products(const SingleRow& row, const Numbers& p, Factor factor) {
   double sum = 0;
   for (std::size_t k = 0; k < row.keys; ++k)
     sum += p[k] * square(row.slope[k]) * row.n2[k] * square(factor(k));
-  return square(row.model.product_error) / 3 * sum;
+  return row.model.merges ? 0 : square(row.model.product_error) / 3 * sum;
 }
 // (sum of p_k |y_k| over keys with exp(s_k - m) below the threshold)^2 / slack
 template <class Factor>
@@ -227,7 +227,8 @@ SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row,
       dims(static_cast<double>(block.head->dim_qk)),
       cap(block.cap()),
       v_unit(block.head->v_unit),
-      scaled_outside(block.head->scaled_outside) {
+      scaled_outside(block.head->scaled_outside),
+      factor_of_sums(block.head->factor_of_sums) {
   row_bias = block.row_bias(of, row);
   const HeadData& head = *block.head;
   const double* q = block.q.data() + row * head.dim_qk;
@@ -290,10 +291,11 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
   ColumnSums sums = column_sums(row, v, o);
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
-  const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
-                           repeated_addends(n, row.repeated_p), smallest_sum(row.model, row.l, 1),
-                           row.model.reciprocal_error, row.model.product_error,
-                           error_of_sums(row.model, row.scaled_outside, row.lse));
+  sums.repeated_v = row.repeated_v[column];
+  const Accumulation of_pv(
+      row.model.pv, static_cast<std::int64_t>(row.keys), repeated_addends(n, row.repeated_p),
+      smallest_sum(row.model, row.l, 1 / row.factor_of_sums), row.model.reciprocal_error,
+      row.model.product_error, error_of_sums(row.model, row.scaled_outside, row.lse));
   double least = min_error * row.v_unit;
   if (row.model.ring_update) {
     for (const double value : v) least = std::max(least, u32 * std::abs(value));
@@ -311,18 +313,22 @@ double exact_shared_error(const SingleRow& row, std::size_t column) {
 }
 
 // sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp + tiles eta_tile
+// + n times the smallest sum + for ring updates: tiles u32 max |v_kj|
 double exact_bound(const SingleRow& row, std::size_t column) {
   const Model& model = row.model;
   const PWeights weights = p_weights(model, row.l, row.rounding);
   const double of_product =
-      product_error(model, static_cast<std::int64_t>(row.keys), row.scaled_outside);
+      max_product_error(model, static_cast<std::int64_t>(row.keys), row.scaled_outside);
   const double tanh_error = row.cap > 0 ? model.tanh_error : 0;
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
-    const double of_weight =
-        row.sd[k] + tanh_error * std::abs(row.capped[k]) +
-        (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
-        model.exp2_error;
+    const double of_products =
+        model.merges ? 0 : model.product_error * row.slope[k] * std::sqrt(row.dims * row.n2[k]);
+    double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
+                       (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
+                       model.exp2_error + of_products;
+    for (const Numbers& shifts : row.tie_shifts) of_weight += std::abs(shifts[k]);
+    if (std::exp(row.s[k] - row.m) < model.skipped_below) of_weight += 1;
     const double near_zero = model.u_p * weights.near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
@@ -333,7 +339,12 @@ double exact_bound(const SingleRow& row, std::size_t column) {
             (sink_sd(*row.sink) + model.s_roundings * model.u_s * rounded_size(model, *row.sink) +
              model.exp2_error);
   const double tiles = std::ceil(static_cast<double>(row.keys) / smallest_tile);
-  return products + std::abs(row.o[column]) * of_o + model.eta_split + tiles * model.eta_tile;
+  double of_updates = 0;  // of a ring
+  for (std::size_t k = 0; k < row.keys && model.ring_update; ++k)
+    of_updates = std::max(of_updates, tiles * u32 * std::abs(row.v[column][k]));
+  return products + std::abs(row.o[column]) * of_o + model.eta_split + tiles * model.eta_tile +
+         static_cast<double>(row.keys) * smallest_sum(model, row.l, 1 / row.factor_of_sums) +
+         of_updates;
 }
 
 // sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
@@ -379,8 +390,7 @@ double exact_lse_variance(const SingleRow& row) {
                                 row.rounding.error_sum * row.l / total) +
                 square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
-  return with_stored_lse(model, row.lse + row.row_bias,
-                         variance + square(4 * u32 * row.row_bias));
+  return with_stored_lse(model, row.lse + row.row_bias, variance + square(4 * u32 * row.row_bias));
 }
 
 }  // namespace plumbline

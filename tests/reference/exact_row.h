@@ -35,7 +35,8 @@ struct SingleRow {
   std::optional<Sink> sink;
   double m = 0, l = 0, lse = 0, row_bias = 0;
   double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
-  bool scaled_outside = false;           // a kernel multiplies its sums by V's scale
+  bool scaled_outside = false;           // a kernel multiplies its sums by scales
+  double factor_of_sums = 1;             // these scales
 };
 
 // Returns TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which the caller

@@ -16,7 +16,7 @@ class Row : QuadRoundedP {
       const auto terms = column_terms(j);
       double variance = 0;
       for (const double term : terms) variance += term;
-      result.o.push_back(o_);
+      result.o.push_back(saturated(o_));
       result.terms.push_back(terms);
       result.spre.push_back(std::sqrt(variance));
       const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
@@ -28,10 +28,10 @@ class Row : QuadRoundedP {
       if (is_flat_) {
         const double T = shared_error(j);
         for (const double aside : {-0x1p-10, 0x1p-10}) {
-          const double value = o_ + T + aside * ulp(o_, spec_.out_dtype);
+          const double value = saturated(o_ + T + aside * ulp(o_, spec_.out_dtype));
           const double stored = truncates_out() ? truncated(value, spec_.out_dtype)
                                                 : round_to(value, spec_.out_dtype);
-          sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
+          sigma_squared = std::max(sigma_squared, sq(stored - saturated(o_)) / c_.slack);
         }
       }
       sigma_squared = std::max(sigma_squared, sq(ulp(0, spec_.out_dtype) / 2));
@@ -54,6 +54,10 @@ class Row : QuadRoundedP {
 
  private:
   // ---- one column of O
+  double saturated(double o) const {
+    if (spec_.out_dtype == DType::e4m3) return std::clamp(o, -448.0, 448.0);
+    return spec_.out_dtype == DType::e5m2 ? std::clamp(o, -57344.0, 57344.0) : o;
+  }
   double sS(std::size_t k) const {
     return std::sqrt(c_.kappa_t0 * s_roundings()) * c_.u_S * rounded_size(k);
   }
@@ -71,7 +75,7 @@ class Row : QuadRoundedP {
     double sum = 0;
     for (std::size_t k = 0; k < keys_; ++k)
       sum += p_factor * p_[k] * sq(a_ * slope_[k]) * n2_[k] * sq(y[k]);
-    return sq(spec_.product_rel_error) / 3 * sum;
+    return merges_ ? 0 : sq(spec_.product_rel_error) / 3 * sum;
   }
   double skipped(const Column& y, double p_factor) const {
     double sum = 0;
@@ -136,8 +140,10 @@ class Row : QuadRoundedP {
                 sq(0.3 * c_.u_pv * repeated(S_t * S_v) * R) +
                 sq(0.3 * c_.u_pv * repeated(S_t) * o_) +
                 sq(spec_.reciprocal_rel_error) * (sq(o_) + p2v(v));
-    const double smallest = c_.eta_pv / ((is_normalized() ? 1 : lt_) * spec_.p_prescale);
-    TA += std::min(sq(n * smallest), n * p2v(v)) / 3 + sq(spec_.product_rel_error) / 3 * p2v(v);
+    const double smallest =
+        c_.eta_pv * factor_of_sums_ / ((is_divided() ? 1 : lt_) * spec_.p_prescale);
+    TA += std::min(sq(n * smallest), n * p2v(v)) / 3 +
+          sq(spec_.product_rel_error) / 3 * (p2v(v) + sq(S_v * o_));
     if (scaled_outside_) TA += sq(c_.u32 * o_);
     double largest = 0;
     for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v[k]));
@@ -244,13 +250,17 @@ class Row : QuadRoundedP {
   std::ptrdiff_t keys() const { return static_cast<std::ptrdiff_t>(keys_); }
   double max_logit_variance(double m) const {
     double variance = sq(*std::max_element(sd_.begin(), sd_.begin() + keys()));
-    const auto at =
-        static_cast<std::size_t>(std::max_element(s_.begin(), s_.begin() + keys()) - s_.begin());
-    for (const auto& [d, step] : ties_)
-      variance += sq(a_ * slope_[at] * step * static_cast<double>(k_[at][d])) / c_.slack;
-    if (c_.u_S > 0)
-      variance +=
-          s_roundings() * sq(c_.u_S * rounded_size(at) + QuadConstants::eta(spec_.s_rounded));
+    for (const auto& [d, step] : ties_) {
+      double shift = 0;
+      for (std::size_t k = 0; k < keys_; ++k)
+        shift = std::max(shift, std::abs(a_ * slope_[k] * step * static_cast<double>(k_[k][d])));
+      variance += sq(shift) / c_.slack;
+    }
+    if (c_.u_S > 0) {
+      double size = 0;
+      for (std::size_t k = 0; k < keys_; ++k) size = std::max(size, rounded_size(k));
+      variance += s_roundings() * sq(c_.u_S * size + QuadConstants::eta(spec_.s_rounded));
+    }
     variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
     double of_products = 0;
     for (std::size_t k = 0; k < keys_; ++k)

@@ -346,14 +346,39 @@ std::vector<QuadPair> quad_pairs() {
   add("lse_16_bits_without_row_bias",
       with([](Problem& p) { p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right; }),
       [](RoundingSpec& s) { s.lse_without_row_bias = true, s.lse_dtype = DType::bf16; });
+  add("lse_with_row_bias_beside_window", with([](Problem& p) {
+        p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right, p.window_left = 12;
+      }),
+      [](RoundingSpec& s) { s.lse_without_row_bias = true; });
+  // bf16 does not hold 257, so P of 1 has an error.
+  add("p_max_one_inexact_prescale", small(),
+      [](RoundingSpec& s) { s.p_max = MaximumOfP::one, s.p_prescale = 257; });
   // V is so small that the smallest number of the accumulator matters.
   add("fp16_sums_of_prescaled_p",
       with([](Problem& p) { p.dtype = DType::f16, p.out_dtype = DType::f32, p.v_scale = 0x1p-13; }),
       [](RoundingSpec& s) {
         s.p_prescale = 256, s.pv_accumulator = {DType::f16, true, 24, 8};
       });
+  add("fp16_sums_of_fp8_output", with([](Problem& p) {
+        p.dtype = DType::f16, p.out_dtype = DType::e4m3, p.v_scale = 0x1p-13;
+      }),
+      [](RoundingSpec& s) {
+        s.pv_accumulator = {DType::f16, true, 24, 8};
+      });
+  // P is so small that the smallest number of the accumulator matters.
+  add("fp16_sums_of_scaled_v", with([](Problem& p) {
+        p.dtype = p.out_dtype = DType::f16, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head;
+      }),
+      [](RoundingSpec& s) {
+        s.p_dtype = DType::f32, s.p_prescale = 0x1p-13;
+        s.pv_accumulator = {DType::f16, true, 24, 8};
+      });
   add("p_normalized_denominator", small(),
       [](RoundingSpec& s) { s.p_normalized = s.denominator_from_rounded_p = true; });
+  add("p_normalized_stochastic", small(), [](RoundingSpec& s) {
+    s.p_dtype = DType::e4m3, s.p_prescale = 256;
+    s.p_normalized = s.p_stochastic = s.denominator_from_rounded_p = true;
+  });
   // All keys are at least 31 positions away, and the largest slope is 1/4.
   add("tanh_below_alibi", with([](Problem& p) {
         p.softcap = 1, p.alibi = Alibi::standard, p.mask = Mask::causal_top_left;

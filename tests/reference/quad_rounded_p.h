@@ -25,7 +25,7 @@ class QuadRoundedP : public QuadSoftmax {
   }
 
  protected:
-  double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
+  double e(std::size_t k) const { return std::min(c_.eta_P / (is_divided() ? 1 : lt_), p_[k]); }
   double w(std::size_t k) const {
     // A sink, after the keys, has no kappa of its own.
     const double of_key = std::max(c_.kappa_t, k < kappas_.size() ? kappas_[k] : 0);
@@ -34,10 +34,11 @@ class QuadRoundedP : public QuadSoftmax {
   double kappa(std::size_t k) const {
     return std::min(kappas_.empty() ? c_.kappa : kappas_[k], largest_kappa(k));
   }
-  // If the largest P is 1, a P above 1 - u_P lies between t and 1.
+  // If the largest P is 1, and exact after p_prescale, a P above 1 - u_P lies between t and 1.
   double largest_kappa(std::size_t k) const {
     const bool is_near = c_.largest == 1 && spec_.p_max == MaximumOfP::one &&
-                         spec_.p_dtype != DType::f32 && t_of_keys(k) > 1 - c_.u_P;
+                         spec_.p_dtype != DType::f32 && rounded_p(1) == 1 &&
+                         t_of_keys(k) > 1 - c_.u_P;
     return is_near ? std::max(0.003, sq((1 - t_of_keys(k)) / c_.u_P)) : 1e9;
   }
   static double truncated(double x, DType dtype) {
@@ -48,7 +49,7 @@ class QuadRoundedP : public QuadSoftmax {
   bool truncates_out() const {
     return spec_.out_toward_zero && QuadConstants::rounds(spec_.out_dtype);
   }
-  bool sums_rounded_p() const { return spec_.denominator_from_rounded_p && !is_normalized(); }
+  bool sums_rounded_p() const { return spec_.denominator_from_rounded_p && !is_divided(); }
   double rounded_p(double t) const {
     const double held = t * spec_.p_prescale;
     return (spec_.p_toward_zero ? truncated(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /

@@ -136,7 +136,7 @@ class QuadSoftmax {
         const quad exact_factor = natural ? quad{scale} : quad{scale} / logq(quad{2});
         const double rounded = round_to(product, spec_.q_prescaled);
         q_.back() = rounded / exact_factor;
-        for (const double other : {product * (1 - 0x1p-22), product * (1 + 0x1p-22)}) {
+        for (const double other : {product * (1 - 0x1p-21), product * (1 + 0x1p-21)}) {
           const double step = std::abs(round_to(other, spec_.q_prescaled) - rounded);
           if (step > 0)
             ties_.emplace_back(static_cast<std::size_t>(d),
@@ -149,9 +149,15 @@ class QuadSoftmax {
       return scale_of(problem, scales, problem.heads_kv, problem.seq_kv, sample, head_kv, key);
     };
     const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
-    scaled_outside_ =
-        !side.out_scale.empty() ||
-        (fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16);
+    scaled_outside_ = !side.out_scale.empty() || (fp8 && spec_.kv_dequantized_to != DType::f16 &&
+                                                  spec_.kv_dequantized_to != DType::bf16);
+    // Scales of tokens multiply P instead.
+    const bool of_tokens =
+        problem.kv_scales == KvScales::token || problem.kv_scales == KvScales::block;
+    if (fp8 && !of_tokens && spec_.kv_dequantized_to != DType::f16 &&
+        spec_.kv_dequantized_to != DType::bf16)
+      factor_of_sums_ = static_cast<double>(of_key(side.v_scale, 0));
+    if (!side.out_scale.empty()) factor_of_sums_ /= static_cast<double>(side.out_scale.front());
     for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
       if (!geometry.sees(sample, row, key)) continue;
       k_.emplace_back();
@@ -180,7 +186,8 @@ class QuadSoftmax {
                      static_cast<double>(distance < 0 ? -distance : distance));
       }
     }
-    if (spec_.lse_without_row_bias && problem.is_causal() && !side.alibi_slopes.empty()) {
+    if (spec_.lse_without_row_bias && problem.is_causal() && problem.window_left < 0 &&
+        !side.alibi_slopes.empty()) {
       row_bias_ = side.alibi_slopes[static_cast<std::size_t>(head)] *
                   static_cast<double>(row + geometry.length_kv(sample) - geometry.length_q(sample));
     }
@@ -295,7 +302,7 @@ class QuadSoftmax {
   }
   Label p_cell(std::size_t k) const {
     double t = c_.u_S > 0 ? std::exp(rounded_s(k) - largest_rounded(n_)) : t_[k];
-    if (is_normalized()) t /= lt_;
+    if (is_divided()) t /= lt_;
     // exact ties, except for fp64 noise, unless Q K^T keeps few bits
     const int kept = spec_.qk_accumulator.fraction_bits;
     if (spec_.p_dtype == DType::f32)
@@ -367,14 +374,15 @@ class QuadSoftmax {
     return result;
   }
 
-  bool is_normalized() const {
-    return spec_.p_normalized && spec_.p_dtype != DType::f32 && !spec_.p_stochastic;
-  }
+  bool is_divided() const { return spec_.p_normalized && spec_.p_dtype != DType::f32; }
+  // The errors of a P that is rounded at random are unknown.
+  bool is_normalized() const { return is_divided() && !spec_.p_stochastic; }
 
   const RoundingSpec spec_;
   const QuadConstants c_;
   std::int64_t D_, columns_;
-  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0, row_bias_ = 0;
+  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0, row_bias_ = 0,
+         factor_of_sums_ = 1;
   bool has_sink_ = false, scaled_outside_ = false, merges_ = false, has_bias_ = false,
        is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 #include "harness/reference/block_worker.h"
 #include "tests/reference/exact_row.h"
@@ -197,6 +198,44 @@ TEST(ExactScales, LongRowWithErrorOfEachProduct) {
   Met met;
   compare(FilledProblem(problem), spec, met);
   EXPECT_EQ(met.long_rows, 1);
+}
+
+// 1 + 2^-8 lies midway between two numbers of bf16. A kernel's factor may be off by an ulp, and its
+// product is rounded.
+TEST(QueryTies, ReachTwoUlpsOfProduct) {
+  Problem problem;
+  problem.dtype = DType::f32;
+  problem.seq_kv = 4;
+  problem.head_dim_qk = 8;
+  problem.scale = 1;
+  RoundingSpec spec = strict_spec(problem);
+  spec.q_prescaled = DType::bf16;
+  spec.q_prescaled_without_log2e = true;
+  FilledProblem filled(problem);
+  for (const auto& [ulps, count] : {std::pair{3, 1U}, std::pair{9, 0U}}) {
+    const float product = 1 + 0x1p-8F + static_cast<float>(ulps) * 0x1p-23F;
+    set_elements(filled.q, problem.dtype, problem.head_dim_qk,
+                 [=](std::int64_t, std::int64_t d) { return d == 2 ? product : 0.0F; });
+    std::vector<double> row(8);
+    std::vector<QueryTie> ties;
+    load_query(filled.geometry, filled.view(), Model(spec, 1), {0, 0, 0}, row, &ties);
+    ASSERT_EQ(ties.size(), count) << ulps;
+    if (count == 0) continue;
+    EXPECT_EQ(ties[0].dim, 2);
+    EXPECT_EQ(ties[0].step, 0x1p-7);
+  }
+}
+
+TEST(PWeights, LargestPNeedsExactFactor) {
+  RoundingSpec spec;
+  spec.p_dtype = DType::bf16;
+  spec.p_max = MaximumOfP::one;
+  const RowRounding row{};
+  for (const auto& [factor, u_one] :
+       {std::pair{1.0, 0x1p-8}, std::pair{256.0, 0x1p-8}, std::pair{257.0, 0.0}}) {
+    spec.p_prescale = factor;
+    EXPECT_EQ(p_weights(Model(spec, 1), 2, row).u_one, u_one) << factor;
+  }
 }
 
 // All logits are 0, but every other key has large products, which cancel. O is 0. Ties add nothing

@@ -101,5 +101,25 @@ TEST(NonFinite, NanInK) {
   expect_contained(spoilt, true);
 }
 
+// All rows are flat, and O / out_scale is beyond the largest number of the output's dtype.
+TEST(Finite, SaturatedOutput) {
+  for (const DType dtype : fp8_dtypes) {
+    Problem problem = causal();
+    problem.dtype = DType::bf16;
+    problem.out_dtype = dtype;
+    problem.v_law = VLaw::large_mean;
+    problem.k_scale = 0;
+    FilledProblem filled(problem);
+    filled.geometry.side.out_scale = {1e-5F};
+    const Reference reference =
+        compute_reference(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows());
+    for (std::size_t at = 0; at < reference.o.size(); ++at) {
+      if (reference.visible[at / static_cast<std::size_t>(reference.columns)] == 0) continue;
+      EXPECT_EQ(std::abs(reference.o[at]), largest_finite(dtype)) << at;
+      EXPECT_TRUE(std::isfinite(reference.sigma[at])) << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -42,5 +42,22 @@ TEST(StubLibrary, BiasIsLeftToCpu) {
   expect_same(compute({.library = library.get()}), compute({}));
 }
 
+// A request has no scale of an fp8 output, so the library would compute O without it.
+TEST(StubLibrary, Fp8OutputIsLeftToCpu) {
+  Problem problem;
+  problem.seq_q = problem.seq_kv = 9;
+  problem.head_dim_qk = problem.head_dim_vo = 16;
+  problem.out_dtype = DType::e4m3;
+  const FilledProblem filled(problem);
+  const RoundingSpec spec = strict_spec(problem);
+  const auto library = stub();
+  EXPECT_FALSE(
+      library->compute(filled.geometry, filled.view(), spec, filled.all_rows()).has_value());
+  const auto compute = [&](const ReferenceOptions& options) {
+    return compute_reference(filled.geometry, filled.view(), spec, filled.all_rows(), options);
+  };
+  expect_same(compute({.library = library.get()}), compute({}));
+}
+
 }  // namespace
 }  // namespace plumbline

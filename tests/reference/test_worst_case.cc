@@ -1,6 +1,7 @@
 // The worst case covers an approximate reciprocal. In long rows it is the smaller of two bounds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/reference/filled_problem.h"
@@ -34,6 +35,36 @@ TEST(WorstCase, CoversErrorOfReciprocal) {
       if (keys < 1024) {  // all other errors are about 1e-6
         EXPECT_LE(bound, 1.1 * of_reciprocal);
       }
+    }
+  }
+}
+
+// A key below the threshold may lose its weight, in O and in the denominator.
+TEST(WorstCase, CoversSkippedKeys) {
+  for (const std::int64_t keys : {33, 1100}) {
+    Problem problem;
+    problem.dtype = DType::f32;
+    problem.seq_kv = keys;
+    problem.head_dim_vo = 8;
+    const FilledProblem filled(problem);
+    RoundingSpec spec = strict_spec(problem);
+    spec.skipped_below = 0.1;
+    const Reference reference =
+        compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+    const RowDetail row = reference_row(filled.geometry, filled.view(), spec, {0, 0, 0});
+    const double m = *std::max_element(row.s.begin(), row.s.end());
+    for (std::int64_t j = 0; j < problem.head_dim_vo; ++j) {
+      double lost = 0;
+      for (std::int64_t k = 0; k < keys; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        if (!(std::exp(row.s[at] - m) < spec.skipped_below)) continue;
+        const auto of_v = static_cast<std::size_t>(filled.geometry.v_offset(0, k, 0) + j);
+        lost += row.p[at] * (decode_at(problem.dtype, filled.v.data(), of_v) -
+                             reference.o[static_cast<std::size_t>(j)]);
+      }
+      EXPECT_NE(lost, 0);
+      EXPECT_GE(double{reference.bound[static_cast<std::size_t>(j)]}, std::abs(lost))
+          << keys << " keys, column " << j;
     }
   }
 }

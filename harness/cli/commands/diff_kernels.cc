@@ -54,12 +54,12 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const CaseFilt
 
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
-  const RoundingSpec spec =
-      text.contracts.pinned_spec(c.kernel, c.problem, target_of(measurement.outcome));
+  const RunTarget place = target_of(measurement.outcome);
+  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem, place);
   const Judgement judgement =
       judge({.outcome = &measurement.outcome, .contracts = &text.contracts});
   const Answer answer = answer_of(measurement.outcome, judgement);
-  const std::string spec_name = describe(spec, c.problem);
+  const std::string spec_name = describe(spec, c.problem, place.arch);
   return {c.kernel,  spec_name == "strict" ? "the strict spec" : spec_name,
           spec,      std::move(measurement),
           judgement, answer,

@@ -45,6 +45,7 @@ struct RunOptions {
   bool verbose = false;
   int jobs = 0;  // 0: default_jobs()
   std::uint64_t memory_limit_mib = 8192;
+  double cause_seconds = std::chrono::duration<double>(CauseBudget::default_per_case).count();
   std::string purpose = "run", format = "text", night;
   std::string invariances;  // "" for none
   std::filesystem::path junit, markdown;
@@ -300,7 +301,9 @@ int run(RunOptions& options) {
   options.providers.use_in(options.measure);
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
   options.measure.reference_library = need(options.reference.open(), exit_usage);
-  options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
+  options.measure.causes = std::make_shared<CauseBudget>(
+      time_for_causes, std::chrono::duration_cast<std::chrono::microseconds>(
+                           std::chrono::duration<double>(options.cause_seconds)));
   const auto providers = need(discover(options.measure));
   auto plan = make_plan(options, providers);
   const bool has_planned_cases = plan.size() > 0;
@@ -361,6 +364,11 @@ void add_measuring(Command command, RunOptions& options) {
   command.add_option(
       "--reference-cache", options.measure.reference_cache, "DIR",
       "Keep fp64 references in this directory, except those whose rows change with --row-seed");
+  command
+      .add_option("--cause-seconds", options.cause_seconds, "SECONDS",
+                  "Processor time of the search for one failure's cause")
+      .capture_default_str()
+      .check(above_zero("a number of seconds"));
   command.add_option("--save-failures", options.measure.save_failures, "DIR",
                      "Write tensors of each failure as safetensors");
   command.add_option("--save-outputs", options.measure.save_outputs, "DIR",
