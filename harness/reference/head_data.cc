@@ -130,7 +130,7 @@ Norms norms(std::span<const double> x) {
 }
 
 HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys, std::optional<RowId> only_row) {
+                     KeyRange keys, std::optional<RowId> only_row, HeadForms forms) {
   const Problem& problem = question.geometry.problem();
   if (problem.is_merge()) {
     only_row = RowId{static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head_kv), 0};
@@ -158,8 +158,9 @@ HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std:
     if (is_hidden) continue;
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));
   }
-  square_keys(head);
   choose_unit(head);
+  if (forms == HeadForms::products) return head;
+  square_keys(head);
   find_center(head);
   fill_float_forms(head);
   find_extremes(head);

@@ -48,6 +48,8 @@ struct HeadData {
   // V / v_unit, [dim_vo, N]; empty unless pack_for_projections() was called
   Bf16Matrix v_transposed;
 
+  // Returns true if edge_norm is known, which bounds of prefix sums need.
+  bool has_bounds() const { return !edge_norm.empty(); }
   // Returns V from `key` on, in the columns from j on (a multiple of column_tile). The row stride
   // is column_tile.
   const float* tile(std::int64_t j, std::int64_t key) const {
@@ -62,10 +64,13 @@ struct Norms {
 };
 Norms norms(std::span<const double> x);
 
+// products: K and V alone, without the forms that scales of legal error need.
+enum class HeadForms { all, products };
 // With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, so both K
 // and V are always 0 for its hidden keys.
 HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys, std::optional<RowId> only_row = std::nullopt);
+                     KeyRange keys, std::optional<RowId> only_row = std::nullopt,
+                     HeadForms forms = HeadForms::all);
 void pack_for_projections(HeadData& head);
 
 }  // namespace plumbline

@@ -97,6 +97,9 @@ Model::Model(const RoundingSpec& spec, double scale)
   if (spec.s_rounded_before_bias) s_place = PlaceOfS::before_bias;
   if (spec.s_rounded_before_softcap) s_place = PlaceOfS::before_softcap;
   ring_update = spec.ring_update;
+  p_rounder = Rounder(p_rounded);
+  s_rounder = Rounder(s_rounded);
+  out_rounder = Rounder(out);
   if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "harness/problem/rounder.h"
 #include "harness/problem/rounding_spec.h"
 #include "harness/reference/rms_limit.h"
 
@@ -60,10 +61,10 @@ struct Model {
   // Returns P as a kernel rounds it after p_prescale, divided by p_prescale again.
   double rounded_p(double p) const {
     const double held = p * p_prescale;
-    return (p_toward_zero ? truncate_to(held, p_rounded) : round_to(held, p_rounded)) / p_prescale;
+    return (p_toward_zero ? p_rounder.toward_zero(held) : p_rounder.nearest(held)) / p_prescale;
   }
   double rounded_out(double o) const {
-    return out_toward_zero ? truncate_to(o, out) : round_to(o, out);
+    return out_toward_zero ? out_rounder.toward_zero(o) : out_rounder.nearest(o);
   }
   // Returns the largest error of the output's rounding in ulps.
   double output_units() const { return out_variance > 1.0 / 12 ? 1 : 0.5; }
@@ -103,6 +104,7 @@ struct Model {
   DType lse = DType::f32;
   double lse_unit = 1;  // the stored LSE's unit in natural units: ln 2 for base 2
   AccumulationModel qk, pv;
+  Rounder p_rounder{DType::none}, s_rounder{DType::none}, out_rounder{DType::none};
 };
 
 }  // namespace plumbline

@@ -14,7 +14,6 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t lanes = 4;  // doubles in an AVX register
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 double sum_of(__m256d v) {
   alignas(32) double lane[lanes];
@@ -22,7 +21,8 @@ double sum_of(__m256d v) {
   return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-// Sets p[i] = exp(s[i] - m) for i < count, a multiple of 4. Returns the sum.
+}  // namespace
+
 double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
   const __m256d maximum = _mm256_set1_pd(m);
   __m256d sum = _mm256_setzero_pd();
@@ -33,8 +33,6 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
   }
   return sum_of(sum);
 }
-
-}  // namespace
 
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row) {
   LogitShape shape;
@@ -96,7 +94,7 @@ void RowBlock::start(const ReferenceContext& question, const HeadData& head_data
               static_cast<int>(keys), static_cast<int>(head->dim_qk), scale, q.data(),
               static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(),
               static_cast<int>(stride));
-  prefixes.start(*head, rows, first_key, keys);
+  if (head->has_bounds()) prefixes.start(*head, rows, first_key, keys);
 }
 
 // Computes O = P V, chunk by chunk.
@@ -233,12 +231,12 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
   hide(row, m);
   if (!sinks.empty()) add_sink(row, m, sum, model);
   if (model.u_s > 0) round_logits(row, model);
-  prefixes.start_row(row, p_row);
+  if (head->has_bounds()) prefixes.start_row(row, p_row);
 }
 
 // Returns a sink's logit as the kernel holds it.
 double held_sink(const Model& model, const Sink& sink) {
-  return model.s_place == Model::PlaceOfS::logit ? round_to(sink.s, model.s_rounded) : sink.s;
+  return model.s_place == Model::PlaceOfS::logit ? model.s_rounder.nearest(sink.s) : sink.s;
 }
 
 void RowBlock::round_logits(std::int64_t row, const Model& model) {
@@ -255,7 +253,7 @@ void RowBlock::round_logits(std::int64_t row, const Model& model) {
     y = place == Place::logit         ? logit
         : place == Place::before_bias ? capped.data()[at]
                                       : x.data()[at];
-    const double rounded = round_to(y, model.s_rounded);
+    const double rounded = model.s_rounder.nearest(y);
     held.data()[at] = bias + (place == Place::before_softcap ? shapes[r].capped(rounded) : rounded);
     if (p.data()[at] > 0) largest = std::max(largest, held.data()[at]);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "harness/reference/prefix_bounds.h"
 
 namespace plumbline {
+
+inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // An element of a pre-scaled Q whose fp32 product lies so near a tie that a kernel may round it to
 // the other neighbour. `step` is the distance of the two.
@@ -29,6 +32,9 @@ struct Sink {
   double lse_keys = 0;    // LSE of the row without it
   double keys_total = 0;  // l without it, in units of exp(m)
 };
+
+// Sets p[i] = exp(s[i] - m) for i < count, a multiple of 4. Returns the sum. `p` may be `s`.
+double exp_and_sum(const double* s, double m, double* p, std::int64_t count);
 
 // Returns a sink's logit as a kernel holds it that rounds S.
 double held_sink(const Model& model, const Sink& sink);

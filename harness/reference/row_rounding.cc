@@ -19,6 +19,9 @@ constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double min_octave_share = 1.0 / 1024;
 
+// The smallest tile of a guess. The other tiles are multiples of it.
+constexpr std::int64_t smallest_guess = 16;
+
 // Returns true if the logits of the row are nearly equal:
 // sum p_k (c_k - mean c)^2 <= (2 u_P)^2, with c_k the logit without its bias, and the mean weighted
 // by p_k.
@@ -205,14 +208,15 @@ double held_maximum(const Model& model, double m) {
   return model.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
 }
 
-// Sets lag_[i] = exp(m - m_i), with m the largest logit of all keys, and m_i the maximum that
-// `guess` gives key i.
-void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
+// Calls visit(begin, end, lag) for tiles of keys (indices into key_), with lag = exp(m - m_i), m the
+// largest logit of all keys, and m_i the maximum that `guess` gives the tile's keys.
+template <class Visit>
+void RowRoundings::for_tiles(const Model& model, const Guess& guess, double m, const Sink* sink,
+                             Visit visit) const {
   const auto n = static_cast<std::int64_t>(key_.size());
-  const double none = -std::numeric_limits<double>::infinity(),
-               floor = guess.from_sink ? sink->s : none;
+  const double floor = guess.from_sink ? sink->s : minus_infinity;
   if (guess.order == Guess::Order::all_keys) {
-    std::ranges::fill(lag_, std::exp(m - held_maximum(model, std::max(m, floor))));
+    visit(std::int64_t{0}, n, std::exp(m - held_maximum(model, std::max(m, floor))));
     return;
   }
   const std::int64_t per_split = (n + guess.splits - 1) / guess.splits;
@@ -224,11 +228,20 @@ void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, co
       const std::int64_t tile = guess.order == Guess::Order::backward ? tiles - 1 - i : i,
                          begin = first + tile * guess.tile,
                          end = std::min(begin + guess.tile, last);
-      for (std::int64_t k = begin; k < end; ++k) running = std::max(running, s_.data()[k]);
-      std::fill(lag_.begin() + begin, lag_.begin() + end,
-                std::exp(m - held_maximum(model, running)));
+      double largest = minus_infinity;
+#pragma omp simd reduction(max : largest)
+      for (std::int64_t k = begin; k < end; ++k) largest = std::max(largest, s_.data()[k]);
+      running = std::max(running, largest);
+      visit(begin, end, std::exp(m - held_maximum(model, running)));
     }
   }
+}
+
+// Sets lag_[i] to the lag of key i.
+void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
+  for_tiles(model, guess, m, sink, [this](std::int64_t begin, std::int64_t end, double lag) {
+    std::fill(lag_.begin() + begin, lag_.begin() + end, lag);
+  });
 }
 
 double RowRoundings::error_of(const Model& model, std::size_t i) const {
@@ -244,23 +257,29 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
   const double* p = block.p_of(row);
   result.errors.assign(static_cast<std::size_t>(block.stride), 0);
   std::vector<double> of_rounded;  // p_k of the rounded logits
-  double independent = 0;
   if (model.u_s > 0) {
     const Sink* sink = block.sink(row);
     const double *held = block.held_of(row), m = block.held_max.data()[row];
-    double total = sink != nullptr ? std::exp(held_sink(model, *sink) - m) : 0;
-    of_rounded.resize(static_cast<std::size_t>(block.stride));
-    block.for_seen(row,
-                   [&](std::int64_t k) { total += of_rounded.data()[k] = std::exp(held[k] - m); });
+    of_rounded.assign(static_cast<std::size_t>(block.stride), minus_infinity);
+    block.for_seen(row, [&](std::int64_t k) { of_rounded.data()[k] = held[k]; });
+    const double of_keys = exp_and_sum(of_rounded.data(), m, of_rounded.data(), block.stride),
+                 total = of_keys + (sink != nullptr ? std::exp(held_sink(model, *sink) - m) : 0);
     for (double& of_key : of_rounded) of_key /= total;
     p = of_rounded.data();
   }
-  block.for_seen(row, [&](std::int64_t k) {
-    const double of_key = p[k], error = model.rounded_p(of_key * (1 + 1e-12)) - of_key;
-    result.errors.data()[k] = static_cast<float>(error);
-    result.error_sum += error;
-    independent += normalized_variance(model, block.p_of(row)[k], error);
-  });
+  // Hidden keys have P = 0 and no error.
+  const auto [begin, end] = block.keys_of(row);
+  const double* exact = block.p_of(row);
+  float* errors_of_keys = result.errors.data();
+  double independent = 0, error_sum = 0;
+#pragma omp simd reduction(+ : independent, error_sum)
+  for (std::int64_t k = begin; k < end; ++k) {
+    const double error = model.rounded_p(p[k] * (1 + 1e-12)) - p[k];
+    errors_of_keys[k] = static_cast<float>(error);
+    error_sum += error;
+    independent += normalized_variance(model, exact[k], error);
+  }
+  result.error_sum = error_sum;
   const std::vector<double> errors(result.errors.begin(), result.errors.end());
   result.sum_variance = normalized_sum_variance(result.error_sum, independent,
                                                 cell_sums(cells, errors.data()).excess());
@@ -349,25 +368,88 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
     result.errors.data()[key_[i]] = static_cast<float>(error_of(model, i) * p[key_[i]]);
 }
 
-void RowRoundings::errors_by_guess(const Model& model, const RowBlock& block, std::int64_t row,
-                                   const RowRounding& of_row,
-                                   std::vector<std::vector<double>>& result) {
-  const auto stride = static_cast<std::size_t>(block.stride);
-  result.clear();
+namespace {
+
+// Returns the sums of (error of p_k) x_k over keys [begin, end) whose P lags by `lag`, for both x.
+// `t` and `x` begin at key 0, and `t_of_p` is t / p_k.
+std::array<double, 2> chunk_sums(const Model& model, const double* t, double t_of_p, double lag,
+                                 const std::array<const double*, 2>& x, std::int64_t begin,
+                                 std::int64_t end) {
+  // See error_of() for the factor. A tile without a logit above -infinity has P = 0.
+  const double factor = lag * (1 + 1e-12), prescale = model.p_prescale, inverse = 1 / prescale;
+  if (!std::isfinite(factor)) return {};
+  const Rounder rounder = model.p_rounder;
+  const auto sums = [=](auto rounded) {
+    double first = 0, second = 0;
+    const double *of_first = x[0], *of_second = x[1];
+#pragma omp simd reduction(+ : first, second)
+    for (std::int64_t k = begin; k < end; ++k) {
+      const double p = t[k] * factor, error = rounded(p * prescale) * inverse - p;
+      first += error * of_first[k];
+      second += error * of_second[k];
+    }
+    const double unit = 1 / (factor * t_of_p);
+    return std::array<double, 2>{first * unit, second * unit};
+  };
+  return model.p_toward_zero ? sums([=](double p) { return rounder.toward_zero(p); })
+                             : sums([=](double p) { return rounder.nearest(p); });
+}
+
+}  // namespace
+
+void RowRoundings::project_errors(const Model& model, const RowBlock& block, std::int64_t row,
+                                  const RowRounding& of_row, std::array<const double*, 2> x,
+                                  std::array<std::vector<double>*, 2> sums) {
   if (model.p_rounded == DType::none || model.p_stochastic) return;
+  const auto add = [&](std::size_t guess, const std::array<double, 2>& of_guess) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i]->resize(std::max(sums[i]->size(), guess + 1));
+      (*sums[i])[guess] += of_guess[i];
+    }
+  };
+  const auto [begin, end] = block.keys_of(row);
   if (model.p_normalized) {
-    result.emplace_back(of_row.errors.begin(), of_row.errors.end());
+    std::array<double, 2> of_errors{};
+    for (std::int64_t k = begin; k < end; ++k) {
+      const double error = of_row.errors.data()[k];
+      for (std::size_t i = 0; i < x.size(); ++i) of_errors[i] += error * x[i][k];
+    }
+    add(0, of_errors);
     return;
   }
   gather(model, block, row, of_row);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (block.seen.empty()) {
+      x[i] += begin;
+      continue;
+    }
+    x_[i].clear();
+    for (const std::int64_t k : key_) x_[i].push_back(x[i][k]);
+    x[i] = x_[i].data();
+  }
   const Sink* sink = block.sink(row);
   double m = largest_logit(block, row);
   if (model.u_s > 0) m = *std::ranges::max_element(s_);
-  for (const Guess& guess : guesses(model, sink != nullptr, false)) {
-    find_lag(model, guess, m, sink);
-    std::vector<double>& errors = result.emplace_back(stride, 0.0);
-    for (std::size_t i = 0; i < key_.size(); ++i)
-      errors[static_cast<std::size_t>(key_[i])] = error_of(model, i) * block.p_of(row)[key_[i]];
+  // Most guesses give most chunks the same lag, so each chunk keeps its sums by lag.
+  const auto n = static_cast<std::int64_t>(key_.size());
+  chunks_.resize(static_cast<std::size_t>((n + smallest_guess - 1) / smallest_guess));
+  for (auto& chunk : chunks_) chunk.clear();
+  const std::vector<Guess> all = guesses(model, sink != nullptr, false);
+  for (std::size_t guess = 0; guess < all.size(); ++guess) {
+    std::array<double, 2> of_guess{};
+    for_tiles(model, all[guess], m, sink, [&](std::int64_t first, std::int64_t last, double lag) {
+      for (std::int64_t k = first; k < last; k += smallest_guess) {
+        auto& chunk = chunks_[static_cast<std::size_t>(k / smallest_guess)];
+        auto found = std::ranges::find(chunk, lag, &ChunkSums::lag);
+        if (found == chunk.end()) {
+          chunk.push_back({lag, chunk_sums(model, t_.data(), of_row.t_of_p, lag, x, k,
+                                           std::min(k + smallest_guess, n))});
+          found = chunk.end() - 1;
+        }
+        for (std::size_t i = 0; i < x.size(); ++i) of_guess[i] += found->sums[i];
+      }
+    });
+    add(guess, of_guess);
   }
 }
 

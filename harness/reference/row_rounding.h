@@ -59,11 +59,12 @@ class RowRoundings {
   // Finds the rounding of a row after its S, P and cells of P.
   void find(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
             RowRounding& result);
-  // Computes the errors of p_k, [stride], under each maximum that a kernel may have used. The order
-  // depends only on whether there is a sink. A normalised P has only its known errors. `of_row` is
-  // the result of find().
-  void errors_by_guess(const Model& model, const RowBlock& block, std::int64_t row,
-                       const RowRounding& of_row, std::vector<std::vector<double>>& result);
+  // Adds to sums[i][g] the sum of (error of p_k) x[i][k] over the row's keys, for each maximum g
+  // that a kernel may have used. The order of the maxima depends only on whether there is a sink. A
+  // normalised P has only its known errors. `of_row` is the result of find(); x[i] is [stride].
+  void project_errors(const Model& model, const RowBlock& block, std::int64_t row,
+                      const RowRounding& of_row, std::array<const double*, 2> x,
+                      std::array<std::vector<double>*, 2> sums);
 
  private:
   // A maximum that a kernel may have used when it rounded P: the largest logit of all keys, or of
@@ -85,6 +86,9 @@ class RowRoundings {
   void gather(const Model& model, const RowBlock& block, std::int64_t row,
               const RowRounding& result);
   std::vector<Guess> guesses(const Model& model, bool has_sink, bool repeats) const;
+  template <class Visit>
+  void for_tiles(const Model& model, const Guess& guess, double m, const Sink* sink,
+                 Visit visit) const;
   void find_lag(const Model& model, const Guess& guess, double m, const Sink* sink);
   void find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
                        const Cells& cells, RowRounding& result);
@@ -101,6 +105,13 @@ class RowRoundings {
   // maximum that a guess gives the key.
   std::vector<std::int64_t> key_;
   std::vector<double> s_, t_, lag_;
+  // For project_errors(): x of the visible keys, and the sums of each chunk of keys by its lag.
+  struct ChunkSums {
+    double lag = 0;
+    std::array<double, 2> sums{};
+  };
+  std::array<std::vector<double>, 2> x_;
+  std::vector<std::vector<ChunkSums>> chunks_;
 };
 
 }  // namespace plumbline

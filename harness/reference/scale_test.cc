@@ -2,9 +2,12 @@
 // the softmax scale: docs/judging-formulas.md, "Scale of one output".
 #include "harness/reference/scale_test.h"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +19,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t rows_together = 32;
+// Rows of a block: few enough to keep its matrices over keys in the cache.
+constexpr std::int64_t elements_together = 1 << 16, min_rows_together = 8, max_rows_together = 32;
 // The limit, in standard deviations of the scores.
 constexpr double deviations = 5;
 
@@ -45,6 +49,7 @@ struct Sums {
   double variance = 0;         // V1: variance of the score from the spec's roundings
   double stored = 0;           // sum (round(o) - o) g w
   double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
+  double skipped = 0;          // sum p_k |y_k - mean y| over the keys that a kernel may skip
   // For each maximum m that the kernel may have subtracted: sum of (error of p_k) y_k, with y_k as
   // in add_p_and_s().
   std::vector<double> shared;
@@ -56,6 +61,7 @@ struct Sums {
     variance += other.variance;
     stored += other.stored;
     of_sinks += other.of_sinks;
+    skipped += other.skipped;
     shared.resize(std::max(shared.size(), other.shared.size()));
     for (std::size_t i = 0; i < other.shared.size(); ++i) shared[i] += other.shared[i];
     rows.add(other.rows);
@@ -85,24 +91,20 @@ class ScaleSums {
         z_(z),
         lse_errors_(lse_errors),
         of_(of),
-        worker_(question.model),
         columns_(static_cast<std::size_t>(reference.columns)) {}
 
   void run() {
-    head_ = gather_head(reference_context_, of_.sample, of_.head_kv, of_.keys);
+    head_ = gather_head(reference_context_, of_.sample, of_.head_kv, of_.keys, std::nullopt,
+                        HeadForms::products);
     if (!head_.finite) return;
-    for (auto& columns : of_columns_) columns.resize(columns_);
-    for (std::size_t first = 0; first < of_.rows.size(); first += rows_together) {
-      const std::size_t count = std::min(rows_together, of_.rows.size() - first);
-      std::vector<RowId> ids;
-      for (std::size_t i = 0; i < count; ++i)
-        ids.push_back(reference_.selection.rows[of_.rows[first + i]]);
-      worker_.compute(reference_context_, head_, ids, false);
-      for (std::size_t i = 0; i < count; ++i)
-        add_row(static_cast<std::int64_t>(i), of_.rows[first + i]);
-    }
-    for (std::size_t d = 0; d < 2; ++d) {
-      for (const auto& [e, g] : of_columns_[d]) sums[d].columns.add(e, g);
+    for (Columns& columns : of_columns_) columns.resize(columns_);
+    const auto together = static_cast<std::size_t>(
+        std::clamp(elements_together / of_.keys.size(), min_rows_together, max_rows_together));
+    for (std::size_t first = 0; first < of_.rows.size(); first += together)
+      add_block(std::span(of_.rows).subspan(first, std::min(together, of_.rows.size() - first)));
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      for (std::size_t j = 0; j < columns_; ++j)
+        sums[d].columns.add(of_columns_[d].errors[j], of_columns_[d].norms[j]);
     }
   }
 
@@ -111,28 +113,77 @@ class ScaleSums {
   std::int64_t rows = 0;
 
  private:
-  void add_row(std::int64_t r, std::size_t row) {
-    const RowBlock& block = worker_.block;
-    const double *p = block.p_of(r), *s = block.s_of(r);
+  // A row that is judged, at `at` of the block and at `row` of the selection.
+  struct JudgedRow {
+    std::int64_t at = 0;
+    std::size_t row = 0;
+    double distance = 0;           // distance_from_sink()
+    std::array<double, 2> on_o{};  // sum o_j w_j of each direction
+    RowRounding rounding;
+  };
+  // Sums over rows of each column.
+  struct Columns {
+    std::vector<double> errors, norms;
+    void resize(std::size_t columns) { errors.resize(columns), norms.resize(columns); }
+  };
+
+  void add_block(std::span<const std::size_t> rows_of_block) {
+    std::vector<RowId> ids;
+    for (const std::size_t row : rows_of_block) ids.push_back(reference_.selection.rows[row]);
+    block_.start(reference_context_, head_, ids);
+    by_scale_.resize(block_.s.size());
+    y_.resize(2 * block_.s.size());
+    judged_.clear();
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      start_row(static_cast<std::int64_t>(i), rows_of_block[i]);
+    if (judged_.empty()) return;
+    const auto judged = static_cast<int>(judged_.size()), columns = static_cast<int>(columns_),
+               keys = static_cast<int>(block_.keys), stride = static_cast<int>(block_.stride);
+    const double* v = head_.v.data() + block_.first_key * head_.dim_vo;
+    for (auto& direction : directions_) direction.resize(judged_.size() * columns_);
+    weights_.resize(2 * judged_.size() * columns_);
+    // G_j = sum_k p_k (d s_k / d log scale - mean) v_kj
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, judged, columns, keys, 1,
+                by_scale_.data(), stride, v, columns, 0, directions_[1].data(), columns);
+    for (std::size_t i = 0; i < judged_.size(); ++i) add_errors(i);
+    // y_k = sum_j v_kj g_j w_j, for both directions of each row
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 2 * judged, keys, columns, 1,
+                weights_.data(), columns, v, columns, 0, y_.data(), stride);
+    for (std::size_t i = 0; i < judged_.size(); ++i) add_p_and_s(i);
+  }
+
+  // Finds the row's P and its derivative with respect to the logarithm of the scale.
+  void start_row(std::int64_t r, std::size_t row) {
+    const Model& model = reference_context_.model;
+    block_.softmax(r, model);
+    const double *p = block_.p_of(r), *s = block_.s_of(r);
+    double* by_scale = by_scale_.data() + std::ssize(judged_) * block_.stride;
+    const auto [begin, end] = block_.keys_of(r);
+    std::fill(by_scale, by_scale + begin, 0.0);
+    std::fill(by_scale + end, by_scale + block_.stride, 0.0);
+    for (std::int64_t k = begin; k < end; ++k)
+      by_scale[k] = block_.by_log_scale(r * block_.stride + k);
     // mean_s is the mean of the logits, `mean` that of their derivatives d s / d log scale.
-    double weight = 0, mean_s = 0, mean = 0;
-    block.for_seen(r, [&](std::int64_t k) {
+    double weight = 0, mean_s = 0, mean = 0, variance = 0;
+#pragma omp simd reduction(+ : weight, mean_s, mean)
+    for (std::int64_t k = begin; k < end; ++k) {
       weight += p[k];
       mean_s += p[k] * s[k];
-      mean += p[k] * block.by_log_scale(r * block.stride + k);
-    });
+      mean += p[k] * by_scale[k];
+    }
     mean_s /= weight;
-    double variance = 0;
-    block.for_seen(r, [&](std::int64_t k) { variance += p[k] * square(s[k] - mean_s); });
+#pragma omp simd reduction(+ : variance)
+    for (std::int64_t k = begin; k < end; ++k) variance += p[k] * square(s[k] - mean_s);
     // Leaves out nearly flat rows: all have the same errors of P, which add up over rows.
-    if (!(std::sqrt(variance / weight) > 8 * reference_context_.model.u_p)) return;
+    if (!(std::sqrt(variance / weight) > 8 * model.u_p)) return;
+    for (std::int64_t k = begin; k < end; ++k) by_scale[k] = p[k] * (by_scale[k] - mean);
     ++rows;
     add_lse(row, mean, weight);
-    find_directions(r, row, mean);
-    distance_ = distance_from_sink(r, weight);
-    roundings_.errors_by_guess(reference_context_.model, block, r, worker_.scales.rounding(r),
-                               errors_);
-    for (std::size_t d = 0; d < 2; ++d) add_direction(r, row, d);
+    JudgedRow& judged = judged_.emplace_back();
+    judged.at = r, judged.row = row;
+    judged.distance = distance_from_sink(r, weight);
+    row_cells_.find(model, block_, r, cells_);
+    roundings_.find(model, block_, r, cells_, judged.rounding);
   }
 
   // d LSE / d log scale is the mean of the keys' derivatives. If the LSE excludes the sink, it is
@@ -150,95 +201,129 @@ class ScaleSums {
   // Returns the mean of |s - s_sink| over the keys, times p_sink. A relative error that the logits
   // and the sink share changes the output by at most this factor times the error.
   double distance_from_sink(std::int64_t r, double weight) const {
-    const RowBlock& block = worker_.block;
-    const Sink* sink = block.sink(r);
+    const Sink* sink = block_.sink(r);
     if (sink == nullptr) return 0;
     double distance = 0;
-    block.for_seen(r, [&](std::int64_t k) {
-      distance += block.p_of(r)[k] * std::abs(block.s_of(r)[k] - sink->s);
+    block_.for_seen(r, [&](std::int64_t k) {
+      distance += block_.p_of(r)[k] * std::abs(block_.s_of(r)[k] - sink->s);
     });
     return distance / weight * sink->p;
   }
 
-  // Sets the directions: o, and G = d o / d log scale without its component along o.
-  void find_directions(std::int64_t r, std::size_t row, double mean) {
-    const RowBlock& block = worker_.block;
-    const double* p = block.p_of(r);
-    const std::size_t at = row * columns_;
-    for (auto& direction : directions_) direction.assign(columns_, 0);
-    block.for_seen(r, [&](std::int64_t k) {
-      const double w = p[k] * (block.by_log_scale(r * block.stride + k) - mean);
-      const double* v = v_of(k);
-      for (std::size_t j = 0; j < columns_; ++j) directions_[1][j] += w * v[j];
-    });
+  // Adds the errors of judged row i in both directions: o, and G = d o / d log scale without its
+  // component along o. Sets their weights g_j / sigma_j^2.
+  void add_errors(std::size_t i) {
+    const Model& model = reference_context_.model;
+    JudgedRow& judged = judged_[i];
+    const std::size_t at = judged.row * columns_;
+    const double* o = reference_.o.data() + at;
+    double *of_o = directions_[0].data() + i * columns_,
+           *of_scale = directions_[1].data() + i * columns_;
+    for (auto* per_column : {&precision_, &errors_, &unit_variance_, &stored_})
+      per_column->resize(columns_);
     double both = 0, norm = 0;
     for (std::size_t j = 0; j < columns_; ++j) {
-      const double o = reference_.o[at + j], w = 1 / square(double{reference_.sigma[at + j]});
-      directions_[0][j] = o;
-      both += directions_[1][j] * o * w;
-      norm += o * o * w;
+      const double sigma = reference_.sigma[at + j];
+      precision_[j] = 1 / square(sigma);
+      errors_[j] = z_[at + j] * sigma;
+      unit_variance_[j] = square(output_unit(o[j], model.out)) * model.out_variance;
+      stored_[j] = model.rounded_out(o[j]) - o[j];
+      of_o[j] = o[j];
+      both += of_scale[j] * o[j] * precision_[j];
+      norm += o[j] * o[j] * precision_[j];
     }
-    for (std::size_t j = 0; j < columns_ && norm > 0; ++j)
-      directions_[1][j] -= directions_[0][j] * (both / norm);
+    for (std::size_t j = 0; j < columns_ && norm > 0; ++j) of_scale[j] -= o[j] * (both / norm);
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      add_direction(judged, d, directions_[d].data() + i * columns_,
+                    weights_.data() + (2 * i + d) * columns_);
+    }
   }
 
-  void add_direction(std::int64_t r, std::size_t row, std::size_t d) {
-    const Model& model = reference_context_.model;
-    const std::vector<double>& g = directions_[d];
-    const std::size_t at = row * columns_;
+  void add_direction(JudgedRow& judged, std::size_t d, const double* g, double* weights) {
+    const double* o = reference_.o.data() + judged.row * columns_;
     Sums& sum = sums[d];
-    weights_.resize(columns_);
-    double score = 0, norm = 0, on_o = 0;
+    double *column_errors = of_columns_[d].errors.data(),
+           *column_norms = of_columns_[d].norms.data();
+    double score = 0, norm = 0, on_o = 0, variance = 0, stored = 0, squares = 0, both = 0,
+           norms = 0;
+    const double *precision = precision_.data(), *errors = errors_.data(),
+                 *unit_variance = unit_variance_.data(), *of_stored = stored_.data();
+#pragma omp simd reduction(+ : score, norm, on_o, variance, stored, squares, both, norms)
     for (std::size_t j = 0; j < columns_; ++j) {
-      const double sigma = reference_.sigma[at + j], o = reference_.o[at + j],
-                   w = sigma > 0 ? g[j] / square(sigma) : 0, e = z_[at + j] * sigma,
-                   unit = output_unit(o, model.out);
-      weights_[j] = w;
-      score += e * w;
-      norm += g[j] * w;
-      on_o += o * w;
-      sum.variance += square(w * unit) * model.out_variance;
-      sum.stored += (model.rounded_out(o) - o) * w;
-      of_columns_[d][j].first += e * w;
-      of_columns_[d][j].second += g[j] * w;
-      sum.elements.add(e * w, g[j] * w);
+      const double w = std::isfinite(precision[j]) ? g[j] * precision[j] : 0,
+                   of_error = errors[j] * w, of_norm = g[j] * w;
+      weights[j] = w;
+      score += of_error;
+      norm += of_norm;
+      on_o += o[j] * w;
+      variance += w * w * unit_variance[j];
+      stored += of_stored[j] * w;
+      column_errors[j] += of_error;
+      column_norms[j] += of_norm;
+      squares += of_error * of_error;
+      both += of_error * of_norm;
+      norms += of_norm * of_norm;
     }
+    judged.on_o[d] = on_o;
     sum.score += score;
     sum.norm += norm;
-    sum.of_sinks += distance_ * norm;
+    sum.variance += variance;
+    sum.stored += stored;
+    sum.of_sinks += judged.distance * norm;
     sum.rows.add(score, norm);
-    add_p_and_s(r, on_o, sum);
+    sum.elements.add({squares, both, norms});
   }
 
-  // Adds the variance of the score from the roundings of P and S, with y_k = sum_j v_kj g_j w_j.
-  void add_p_and_s(std::int64_t r, double on_o, Sums& sum) {
-    const RowBlock& block = worker_.block;
+  // Adds the variance of the scores from the roundings of P and S.
+  void add_p_and_s(std::size_t i) {
     const Model& model = reference_context_.model;
-    const RowRounding& rounding = worker_.scales.rounding(r);
-    const PWeights of_p = p_weights(model, block.total.data()[r], rounding);
-    const double* p = block.p_of(r);
-    sum.shared.resize(std::max(sum.shared.size(), errors_.size()));
-    double of_rounded_p = 0, of_rounded_s = 0;
-    block.for_seen(r, [&](std::int64_t k) {
-      const double* v = v_of(k);
-      double y = 0;
-      for (std::size_t j = 0; j < columns_; ++j) y += v[j] * weights_[j];
-      const double x = model.denominator_from_rounded_p ? y - on_o : y;
+    const JudgedRow& judged = judged_[i];
+    const std::int64_t r = judged.at;
+    const PWeights of_p = p_weights(model, block_.total.data()[r], judged.rounding);
+    const double* p = block_.p_of(r);
+    const auto [begin, end] = block_.keys_of(r);
+    std::array<const double*, 2> x{};
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      double* y = y_.data() + static_cast<std::int64_t>(2 * i + d) * block_.stride;
+      const double on_o = judged.on_o[d];
+      double of_rounded_p = 0, of_rounded_s = 0;
+      for (std::int64_t k = begin; k < end && model.u_s > 0; ++k)
+        of_rounded_s += square(p[k] * block_.rounded_size(model, r, k) * (y[k] - on_o));
+      sums[d].skipped += skipped_effect(r, y, on_o);
+      for (std::int64_t k = begin; k < end && model.denominator_from_rounded_p; ++k) y[k] -= on_o;
+      const auto add = [&](auto variance_of) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t k = begin; k < end; ++k) sum += variance_of(k) * square(y[k]);
+        of_rounded_p = sum;
+      };
       if (model.p_normalized) {
-        of_rounded_p += normalized_variance(model, p[k], rounding.errors.data()[k]) * square(x);
-      } else if (model.u_p > 0) {
-        of_rounded_p += square(model.u_p) * of_p.independent(p[k]) * square(x);
+        add([&, errors = judged.rounding.errors.data()](std::int64_t k) {
+          return normalized_variance(model, p[k], errors[k]);
+        });
+      } else if (of_p.is_plain()) {
+        add([&](std::int64_t k) { return square(model.u_p) * of_p.plain(p[k]); });
+      } else {
+        add([&](std::int64_t k) { return square(model.u_p) * of_p.independent(p[k]); });
       }
-      if (model.u_s > 0)
-        of_rounded_s += square(p[k] * block.rounded_size(model, r, k) * (y - on_o));
-      for (std::size_t i = 0; i < errors_.size(); ++i) sum.shared[i] += errors_[i].data()[k] * x;
-    });
-    sum.variance +=
-        of_rounded_p + kappa_coherent * model.s_roundings * square(model.u_s) * of_rounded_s;
+      sums[d].variance +=
+          of_rounded_p + kappa_coherent * model.s_roundings * square(model.u_s) * of_rounded_s;
+      x[d] = y;
+    }
+    roundings_.project_errors(model, block_, r, judged.rounding, x,
+                              {&sums[0].shared, &sums[1].shared});
   }
 
-  const double* v_of(std::int64_t k) const {
-    return head_.v.data() + (worker_.block.first_key + k) * head_.dim_vo;
+  // Returns the most that skipping keys changes a score: which of them a kernel skips is unknown.
+  double skipped_effect(std::int64_t r, const double* y, double mean) const {
+    const Model& model = reference_context_.model;
+    if (!(model.skipped_below > 0)) return 0;
+    const double limit = block_.row_max.data()[r] + std::log(model.skipped_below);
+    double effect = 0;
+    block_.for_seen(r, [&](std::int64_t k) {
+      if (block_.s_of(r)[k] < limit) effect += block_.p_of(r)[k] * std::abs(y[k] - mean);
+    });
+    return effect;
   }
 
   const ReferenceContext& reference_context_;
@@ -247,14 +332,18 @@ class ScaleSums {
   std::span<const double> lse_errors_;
   const Head& of_;
   HeadData head_;
-  BlockWorker worker_;
+  RowBlock block_;
+  RowCells row_cells_;
+  Cells cells_;
   RowRoundings roundings_;
   std::size_t columns_;
-  double distance_ = 0;                            // distance_from_sink() of the current row
-  std::array<std::vector<double>, 2> directions_;  // [D]
-  std::vector<double> weights_;                    // g_j / sigma_j^2, [D]
-  std::vector<std::vector<double>> errors_;        // errors of p_k by maximum, as Sums::shared
-  std::array<std::vector<std::pair<double, double>>, 2> of_columns_;
+  std::vector<JudgedRow> judged_;  // of the block
+  Buffer<double> by_scale_;        // [judged rows, stride] p_k (d s_k / d log scale - mean)
+  Buffer<double> weights_;         // [judged rows, 2, D] g_j / sigma_j^2
+  Buffer<double> y_;               // [judged rows, 2, stride]
+  std::array<Buffer<double>, 2> directions_;                         // [judged rows, D]
+  std::vector<double> precision_, errors_, unit_variance_, stored_;  // of one row, [D]
+  std::array<Columns, 2> of_columns_;
 };
 
 // Returns evenly spaced rows with visible keys, as many as the cost allows, by key head.
@@ -290,7 +379,7 @@ ScaleTest tested(const Sums& sums, double smallest, double of_logits) {
   double shared = 0;
   for (const double of_guess : sums.shared) shared = std::max(shared, std::abs(of_guess));
   test.limit = smallest + (deviations * std::sqrt(std::max(sums.variance, clusters)) + shared +
-                           std::abs(sums.stored) + of_logits * sums.of_sinks) /
+                           std::abs(sums.stored) + of_logits * sums.of_sinks + sums.skipped) /
                               sums.norm;
   return test;
 }

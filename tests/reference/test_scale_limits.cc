@@ -1,7 +1,9 @@
 // The limits of a whole output's scale cover errors that all logits, or all LSEs, share.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "harness/reference/scale_test.h"
 #include "tests/reference/filled_problem.h"
@@ -68,6 +70,47 @@ TEST(ScaleLimits, CoverDeviationOfEveryLse) {
   EXPECT_NEAR(lse.effect, sum / squares, 1e-6 * sum / squares);
   EXPECT_LT(lse.percent_of_limit(), 100);
   EXPECT_GT(lse.percent_of_limit(), 60) << "a wider limit would go unseen";
+}
+
+// A kernel skips every key below the declared threshold, which sharpens the softmax of all rows.
+TEST(ScaleLimits, CoverSkippedKeys) {
+  Problem problem;
+  problem.dtype = DType::f16;
+  problem.heads_q = 4;
+  problem.seq_q = 100, problem.seq_kv = 512;
+  problem.head_dim_qk = problem.head_dim_vo = 32;
+  const FilledProblem filled(problem);
+  RoundingSpec spec = strict_spec(problem);
+  spec.skipped_below = 0.01;
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  std::vector<float> z(reference.o.size());
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const RowId& id = reference.selection.rows[r];
+    const RowDetail row = reference_row(filled.geometry, filled.view(), spec, id);
+    const double limit = std::log(spec.skipped_below) + *std::ranges::max_element(row.s);
+    std::vector<double> o(columns), v(columns);
+    double sum = 0;
+    for (std::size_t k = 0; k < row.p.size(); ++k) {
+      if (row.s[k] < limit) continue;
+      sum += row.p[k];
+      const std::int64_t offset = filled.geometry.v_offset(id.sample, static_cast<std::int64_t>(k),
+                                                           id.head / problem.group());
+      for (std::size_t j = 0; j < columns; ++j) {
+        o[j] += row.p[k] *
+                decode_at(problem.dtype, filled.v.data(), static_cast<std::size_t>(offset) + j);
+      }
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t at = r * columns + j;
+      z[at] = static_cast<float>((o[j] / sum - reference.o[at]) / reference.sigma[at]);
+    }
+  }
+  const ScaleTests tests = test_scale(filled.geometry, filled.view(), spec, reference, z, {});
+  EXPECT_GT(tests.temperature.effect, 1e-5);
+  EXPECT_LT(tests.temperature.percent_of_limit(), 100);
+  EXPECT_GT(tests.temperature.percent_of_limit(), 30) << "a wider limit would go unseen";
 }
 
 }  // namespace
