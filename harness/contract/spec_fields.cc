@@ -12,6 +12,7 @@
 #include "harness/base/enumeration.h"
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
+#include "harness/problem/contradictory_flags.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec_fields.h"
 

@@ -200,27 +200,6 @@ RoundingSpec strict_spec(const Problem& problem, std::string_view arch) {
   return spec;
 }
 
-std::string contradictory_flags(const RoundingSpec& spec) {
-  struct Flag {
-    std::string_view name;
-    bool RoundingSpec::*member;
-  };
-  constexpr std::pair<Flag, Flag> pairs[] = {
-      {{"p_toward_zero", &RoundingSpec::p_toward_zero},
-       {"p_stochastic", &RoundingSpec::p_stochastic}},
-      {{"out_toward_zero", &RoundingSpec::out_toward_zero},
-       {"out_stochastic", &RoundingSpec::out_stochastic}},
-      {{"s_rounded_before_bias", &RoundingSpec::s_rounded_before_bias},
-       {"s_rounded_before_softcap", &RoundingSpec::s_rounded_before_softcap}}};
-  for (const auto& [a, b] : pairs) {
-    if (spec.*a.member && spec.*b.member) {
-      return fmt::format("{} and {} exclude each other; state the one that the kernel does", a.name,
-                         b.name);
-    }
-  }
-  return "";
-}
-
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned) {
   Comparison comparison(declared, pinned);
   for_each_spec_field([&](std::string_view field, auto kind, auto of) {

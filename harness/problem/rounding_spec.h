@@ -120,9 +120,6 @@ double default_prescale(DType p_dtype);
 // `declared` may contain anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
-// Returns a sentence with the remedy if two flags that exclude each other are true, otherwise "".
-std::string contradictory_flags(const RoundingSpec& spec);
-
 // Returns one line with only the fields that differ from the strict spec of `problem` on `arch`
 // ("p_dtype=e4m3 p_prescale=256"), or "strict".
 std::string describe(const RoundingSpec& spec, const Problem& problem, std::string_view arch = "");

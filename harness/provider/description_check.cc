@@ -10,6 +10,7 @@
 #include <set>
 #include <type_traits>
 
+#include "harness/problem/contradictory_flags.h"
 #include "harness/problem/dtype.h"
 #include "harness/problem/outputs.h"
 #include "harness/provider/abi_spec_fields.h"

@@ -49,7 +49,7 @@ struct Sums {
   double variance = 0;         // V1: variance of the score from the spec's roundings
   double stored = 0;           // sum (round(o) - o) g w
   double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
-  double skipped = 0;          // sum p_k |y_k - mean y| over the keys that a kernel may skip
+  double skipped = 0;          // sum p_k (y_k - mean y) over the keys that a kernel may skip
   // For each maximum m that the kernel may have subtracted: sum of (error of p_k) y_k, with y_k as
   // in add_p_and_s().
   std::vector<double> shared;
@@ -314,14 +314,15 @@ class ScaleSums {
                               {&sums[0].shared, &sums[1].shared});
   }
 
-  // Returns the most that skipping keys changes a score: which of them a kernel skips is unknown.
+  // Returns by how much skipping all keys below the threshold changes a score. Skipping some of them
+  // differs from a part of this by random terms, which the variance over clusters covers.
   double skipped_effect(std::int64_t r, const double* y, double mean) const {
     const Model& model = reference_context_.model;
     if (!(model.skipped_below > 0)) return 0;
     const double limit = block_.row_max.data()[r] + std::log(model.skipped_below);
     double effect = 0;
     block_.for_seen(r, [&](std::int64_t k) {
-      if (block_.s_of(r)[k] < limit) effect += block_.p_of(r)[k] * std::abs(y[k] - mean);
+      if (block_.s_of(r)[k] < limit) effect += block_.p_of(r)[k] * (y[k] - mean);
     });
     return effect;
   }
@@ -378,9 +379,10 @@ ScaleTest tested(const Sums& sums, double smallest, double of_logits) {
                           sums.elements.squares(test.effect);
   double shared = 0;
   for (const double of_guess : sums.shared) shared = std::max(shared, std::abs(of_guess));
-  test.limit = smallest + (deviations * std::sqrt(std::max(sums.variance, clusters)) + shared +
-                           std::abs(sums.stored) + of_logits * sums.of_sinks + sums.skipped) /
-                              sums.norm;
+  test.limit =
+      smallest + (deviations * std::sqrt(std::max(sums.variance, clusters)) + shared +
+                  std::abs(sums.stored) + of_logits * sums.of_sinks + std::abs(sums.skipped)) /
+                     sums.norm;
   return test;
 }
 

@@ -10,12 +10,12 @@
 namespace plumbline {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double above_all = std::numeric_limits<double>::infinity();
 
 // Returns numbers of every size and both signs: ties and their neighbours, the ends of the normal
 // and finite numbers, zeros, infinities and NaN.
 std::vector<double> numbers(DType dtype) {
-  std::vector<double> all{0, std::numeric_limits<double>::min(), infinity,
+  std::vector<double> all{0, std::numeric_limits<double>::min(), above_all,
                           std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::max()};
   std::mt19937_64 random(7);
@@ -25,7 +25,7 @@ std::vector<double> numbers(DType dtype) {
     const double step = ulp(std::ldexp(1.0, exponent), dtype);
     for (int i = 0; i < 20; ++i) {
       const double tie = std::ldexp(1.0, exponent) + (i / 2.0) * step;
-      for (const double x : {std::nextafter(tie, 0), tie, std::nextafter(tie, infinity)})
+      for (const double x : {std::nextafter(tie, 0), tie, std::nextafter(tie, above_all)})
         all.push_back(x);
     }
   }
@@ -53,7 +53,7 @@ TEST(RounderTest, EqualsRoundingsOfDType) {
 
 TEST(RounderTest, NoneRoundsNothing) {
   const Rounder rounder(DType::none);
-  for (const double x : {0.1, -3e300, 1e-320, infinity}) {
+  for (const double x : {0.1, -3e300, 1e-320, above_all}) {
     EXPECT_EQ(rounder.nearest(x), x);
     EXPECT_EQ(rounder.toward_zero(x), x);
   }

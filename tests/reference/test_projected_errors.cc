@@ -90,7 +90,7 @@ std::vector<Projection> projections() {
     of.problem.heads_q = 2;
     of.problem.seq_q = 5, of.problem.seq_kv = 203;
     of.problem.head_dim_qk = of.problem.head_dim_vo = 16;
-    of.problem.mask = Mask::causal;
+    of.problem.mask = Mask::causal_bottom_right;
     of.spec = strict_spec(of.problem);
     change(of);
     all.push_back(of);
@@ -152,7 +152,7 @@ TEST_P(ProjectedErrors, EqualPlainLoops) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, ProjectedErrors, testing::ValuesIn(projections()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& of) { return of.param.name; });
 
 }  // namespace
 }  // namespace plumbline
