@@ -1,5 +1,5 @@
-// Flags of a rounding spec that exclude each other. A header alone, because providers, which link no
-// library of the harness, use it too.
+// Flags of a rounding spec that exclude each other. A header alone, because providers use it too,
+// and they link no library of the harness.
 #pragma once
 
 #include <string>

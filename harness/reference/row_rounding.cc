@@ -208,8 +208,8 @@ double held_maximum(const Model& model, double m) {
   return model.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
 }
 
-// Calls visit(begin, end, lag) for tiles of keys (indices into key_), with lag = exp(m - m_i), m the
-// largest logit of all keys, and m_i the maximum that `guess` gives the tile's keys.
+// Calls visit(begin, end, lag) for tiles of keys (indices into key_). lag = exp(m - m_i), with m
+// the largest logit of all keys, and m_i the maximum that `guess` gives the tile's keys.
 template <class Visit>
 void RowRoundings::for_tiles(const Model& model, const Guess& guess, double m, const Sink* sink,
                              Visit visit) const {

@@ -314,8 +314,8 @@ class ScaleSums {
                               {&sums[0].shared, &sums[1].shared});
   }
 
-  // Returns by how much skipping all keys below the threshold changes a score. Skipping some of them
-  // differs from a part of this by random terms, which the variance over clusters covers.
+  // Returns by how much skipping all keys below the threshold changes a score. Skipping some of
+  // them differs from a part of this by random terms, which the variance over clusters covers.
   double skipped_effect(std::int64_t r, const double* y, double mean) const {
     const Model& model = reference_context_.model;
     if (!(model.skipped_below > 0)) return 0;
