@@ -169,10 +169,8 @@ class FaultFinder {
       const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
       const double magnitude = std::max(std::abs(lowest), std::abs(highest)),
                    slack = magnitude * relative + ulp(magnitude, dtype_);
-      // fp8 outputs saturate
-      const double largest = is_fp8(dtype_) ? largest_finite(dtype_) : HUGE_VAL;
-      least_[at] = std::min(lowest - slack, largest);
-      most_[at] = std::max(highest + slack, -largest);
+      least_[at] = saturated(lowest - slack, dtype_);
+      most_[at] = saturated(highest + slack, dtype_);
     }
   }
 

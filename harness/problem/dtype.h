@@ -49,6 +49,10 @@ int significand_bits(DType dtype);
 // 2^-17, bf16 2^-134, fp32 2^-150, tf32 2^-137.
 double half_smallest_subnormal(DType dtype);
 double largest_finite(DType dtype);
+// Returns a value as an output of this dtype holds it, but for rounding: fp8 outputs saturate.
+inline double saturated(double value, DType dtype) {
+  return is_fp8(dtype) ? std::clamp(value, -largest_finite(dtype), largest_finite(dtype)) : value;
+}
 // Spacing of the format's numbers at |value|: at least the smallest subnormal (also at 0), at most
 // the spacing below the largest finite number (also at infinity). NaN for NaN.
 double ulp(double value, DType dtype);

@@ -45,10 +45,6 @@ inline double with_output_rounding(const Model& model, double o, double unit, do
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
                      double variance, std::optional<double> shared_error, double bound,
                      const Model& model);
-// Returns o as a kernel stores it, but for rounding: an fp8 output saturates.
-inline double saturated(double o, DType out) {
-  return is_fp8(out) ? std::clamp(o, -largest_finite(out), largest_finite(out)) : o;
-}
 // Returns the output's ulp slightly above |o|. If o is a power of two, noise of fp64 must not halve
 // it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }

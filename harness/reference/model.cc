@@ -97,6 +97,7 @@ Model::Model(const RoundingSpec& spec, double scale)
   if (spec.s_rounded_before_bias) s_place = PlaceOfS::before_bias;
   if (spec.s_rounded_before_softcap) s_place = PlaceOfS::before_softcap;
   ring_update = spec.ring_update;
+  skipped_logit = std::log(skipped_below);
   p_rounder = Rounder(p_rounded);
   s_rounder = Rounder(s_rounded);
   out_rounder = Rounder(out);

@@ -92,7 +92,7 @@ struct Model {
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
   bool ring_update = false;
   double exp2_error = 0, tanh_error = 0, reciprocal_error = 0, product_error = 0;
-  double skipped_below = 0;
+  double skipped_below = 0, skipped_logit = 0;  // and its logarithm
   bool lse_includes_sink = true, lse_without_row_bias = false;
   bool merges = false;  // merge of states: logits come from memory
   DType q_prescaled = DType::none;

@@ -135,6 +135,18 @@ struct RowBlock {
     }
   }
 
+  // Returns true if a kernel may skip the key: exp(s - m) is below the spec's threshold.
+  bool may_be_skipped(const Model& model, std::int64_t row, std::int64_t key) const {
+    return s.data()[row * stride + key] < row_max.data()[row] + model.skipped_logit;
+  }
+  // Calls visit(k) for each visible key that a kernel may skip.
+  template <class Visit>
+  void for_skipped(const Model& model, std::int64_t row, Visit visit) const {
+    for_seen(row, [&](std::int64_t k) {
+      if (may_be_skipped(model, row, k)) visit(k);
+    });
+  }
+
   // Calls visit(k) for each hidden key within the row's range.
   template <class Visit>
   void for_hidden(std::int64_t row, Visit visit) const {

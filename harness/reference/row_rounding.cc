@@ -376,23 +376,18 @@ std::array<double, 2> chunk_sums(const Model& model, const double* t, double t_o
                                  const std::array<const double*, 2>& x, std::int64_t begin,
                                  std::int64_t end) {
   // See error_of() for the factor. A tile without a logit above -infinity has P = 0.
-  const double factor = lag * (1 + 1e-12), prescale = model.p_prescale, inverse = 1 / prescale;
+  const double factor = lag * (1 + 1e-12);
   if (!std::isfinite(factor)) return {};
-  const Rounder rounder = model.p_rounder;
-  const auto sums = [=](auto rounded) {
-    double first = 0, second = 0;
-    const double *of_first = x[0], *of_second = x[1];
+  double first = 0, second = 0;
+  const double *of_first = x[0], *of_second = x[1];
 #pragma omp simd reduction(+ : first, second)
-    for (std::int64_t k = begin; k < end; ++k) {
-      const double p = t[k] * factor, error = rounded(p * prescale) * inverse - p;
-      first += error * of_first[k];
-      second += error * of_second[k];
-    }
-    const double unit = 1 / (factor * t_of_p);
-    return std::array<double, 2>{first * unit, second * unit};
-  };
-  return model.p_toward_zero ? sums([=](double p) { return rounder.toward_zero(p); })
-                             : sums([=](double p) { return rounder.nearest(p); });
+  for (std::int64_t k = begin; k < end; ++k) {
+    const double p = t[k] * factor, error = model.rounded_p(p) - p;
+    first += error * of_first[k];
+    second += error * of_second[k];
+  }
+  const double unit = 1 / (factor * t_of_p);
+  return {first * unit, second * unit};
 }
 
 }  // namespace

@@ -319,10 +319,8 @@ class ScaleSums {
   double skipped_effect(std::int64_t r, const double* y, double mean) const {
     const Model& model = reference_context_.model;
     if (!(model.skipped_below > 0)) return 0;
-    const double limit = block_.row_max.data()[r] + std::log(model.skipped_below);
     double effect = 0, kept = 1;  // kept: the weight of the other keys and a sink
-    block_.for_seen(r, [&](std::int64_t k) {
-      if (!(block_.s_of(r)[k] < limit)) return;
+    block_.for_skipped(model, r, [&](std::int64_t k) {
       effect += block_.p_of(r)[k] * (y[k] - mean);
       kept -= block_.p_of(r)[k];
     });

@@ -5,20 +5,6 @@
 #include "harness/reference/variance_terms.h"
 
 namespace plumbline {
-namespace {
-
-// Calls visit(k, p_k) for each key with exp(s_k - m) below the spec's threshold.
-template <class Visit>
-void for_skipped(const BlockSums& sums, std::int64_t row, const double* p, Visit visit) {
-  const RowBlock& block = *sums.block;
-  const double limit = block.row_max.data()[row] + std::log(sums.model.skipped_below);
-  block.for_seen(row, [&](std::int64_t k) {
-    if (block.s_of(row)[k] < limit) visit(k, p[k]);
-  });
-}
-
-}  // namespace
-
 void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std::int64_t row,
                             const double* p, const Sink* sink) {
   const RowBlock& block = *sums.block;
@@ -43,10 +29,10 @@ void SharedRoundings::add_skipped(const BlockSums& sums, Buffer<double>& varianc
   std::vector<double> lost(static_cast<std::size_t>(head.dim_vo));
   for (std::int64_t r = 0; r < block.rows; ++r) {
     std::ranges::fill(lost, 0);
-    for_skipped(sums, r, block.p_of(r), [&](std::int64_t k, double p) {
+    block.for_skipped(sums.model, r, [&, p = block.p_of(r)](std::int64_t k) {
       const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
       for (std::int64_t j = 0; j < head.dim_vo; ++j)
-        lost.data()[j] += p * std::abs(v[j] / head.v_unit - block.o_of(r, j));
+        lost.data()[j] += p[k] * std::abs(v[j] / head.v_unit - block.o_of(r, j));
     });
     for (std::int64_t j = 0; j < head.dim_vo; ++j)
       variance.data()[r * head.ld + j] += square(lost.data()[j]) / shared_slack;
@@ -93,7 +79,7 @@ void SharedRoundings::add_to_lse(const BlockSums& sums, std::int64_t row, const 
   const RowBlock& block = *sums.block;
   double skipped = 0;
   if (sums.model.skipped_below > 0)
-    for_skipped(sums, row, p, [&](std::int64_t, double weight) { skipped += weight; });
+    block.for_skipped(sums.model, row, [&](std::int64_t k) { skipped += p[k]; });
   variance += square(skipped) / shared_slack;
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;

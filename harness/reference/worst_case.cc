@@ -23,9 +23,7 @@ double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key) 
   if (model.u_s > 0) error += model.s_roundings * model.u_s * block.rounded_size(model, row, key);
   for (const QueryTie& tie : block.ties.data()[row])
     error += std::abs(block.shift_by(tie, row, key));
-  if (model.skipped_below > 0 &&
-      std::exp(block.s.data()[at] - block.row_max.data()[row]) < model.skipped_below)
-    error += 1;
+  if (block.may_be_skipped(model, row, key)) error += 1;
   return error;
 }
 
