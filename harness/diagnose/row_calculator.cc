@@ -21,6 +21,12 @@ double tie_of_logit(double logit, DType dtype) {
   return spacing * std::sqrt(std::min(1.0, error / spacing));
 }
 
+// Returns a row as the output holds it, but for rounding.
+std::vector<double> saturated_row(std::vector<double> o, DType dtype) {
+  for (double& x : o) x = saturated(x, dtype);
+  return o;
+}
+
 }  // namespace
 
 double tie_at(double x, double rounded, DType dtype, double error) {
@@ -189,7 +195,7 @@ double RowCalculator::mean_product(const RowId& id) const {
 }
 
 RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) const {
-  const std::vector<double>& o = answer.o;
+  const std::vector<double> o = saturated_row(answer.o, problem_.out());
   const std::size_t columns = o.size();
   const auto rms = [columns](const auto* x) {
     return std::sqrt(std::inner_product(x, x + columns, x, 0.0) / static_cast<double>(columns));
@@ -220,11 +226,12 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
 }
 
 std::vector<double> RowCalculator::errors(std::size_t r, const CalculatedRow& answer) const {
-  const std::size_t columns = answer.o.size();
+  const std::vector<double> o = saturated_row(answer.o, problem_.out());
+  const std::size_t columns = o.size();
   std::vector<double> errors(columns);
   for (std::size_t j = 0; j < columns; ++j) {
     const std::size_t at = r * columns + j;
-    errors[j] = (got_[at] - answer.o[j]) / double{failing_.reference->sigma[at]};
+    errors[j] = (got_[at] - o[j]) / double{failing_.reference->sigma[at]};
   }
   if (failing_.outputs.lse != nullptr) {
     errors.push_back((lse_at(geometry_, failing_.outputs, row(r)) - answer.lse) /

@@ -46,7 +46,7 @@ struct RowVariation {
 };
 
 struct CalculatedRow {
-  std::vector<double> o;           // [head_dim_vo]
+  std::vector<double> o;           // [head_dim_vo], before an fp8 output saturates
   double lse = 0;                  // natural units
   double lse_tie = 0;              // standard deviation of lse due to ties of rounded logits
   std::vector<double> o_tie;       // the same of o, if rounded numbers may be at ties; or empty

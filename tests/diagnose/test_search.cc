@@ -159,6 +159,25 @@ TEST(RowCalculator, StatedRowEqualsReference) {
   }
 }
 
+// O / out_scale exceeds 448 in many places, and a kernel stores 448 there.
+TEST(RowCalculator, Fp8OutputSaturates) {
+  Problem problem = small_problem();
+  problem.out_dtype = DType::e4m3;
+  FilledProblem filled(problem);
+  filled.geometry.side.out_scale = {5e-4F};
+  respecify(filled, filled.spec);
+  EXPECT_GT(std::ranges::count_if(filled.reference.o, [](double o) { return std::abs(o) == 448; }),
+            100);
+  const FailingProblem right(filled);
+  const RowCalculator calculator(right.output);
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    const RowId& id = calculator.row(r);
+    EXPECT_TRUE(calculator.is_right(r)) << r;
+    for (const double error : calculator.errors(r, calculator.answer(id, calculator.stated(id))))
+      EXPECT_LE(std::abs(error), right.limits.peak) << r;
+  }
+}
+
 // The LSE lacks the row's part of the bias with the slope that the kernel uses.
 TEST(OtherSlopes, LseLacksBiasOfChangedSlope) {
   Problem problem = small_problem();
