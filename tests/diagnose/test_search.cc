@@ -37,13 +37,13 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// Writes what a kernel computes that rounds P to bf16 relative to the largest logit up to its tile
-// of keys, and nothing else.
-void attend_by_tiles(FilledProblem& filled, std::size_t tile) {
+// Writes what a kernel computes that rounds P relative to the largest logit up to its tile of keys,
+// or to `first_maximum`, and nothing else.
+void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maximum) {
   for (const RowId& id : filled.reference.selection.rows) {
     const RowDetail detail = reference_row(filled.geometry, filled.inputs(), filled.spec, id);
     std::vector<double> o(detail.o.size(), 0.0);
-    double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
+    double maximum = first_maximum, sum = 0;
     for (std::size_t begin = 0; begin < detail.s.size(); begin += tile) {
       const std::size_t end = std::min(begin + tile, detail.s.size());
       double larger = maximum;
@@ -53,12 +53,15 @@ void attend_by_tiles(FilledProblem& filled, std::size_t tile) {
       sum *= rescale;
       for (double& x : o) x *= rescale;
       for (std::size_t n = begin; n < end; ++n) {
-        const double p = std::exp(detail.s[n] - maximum), rounded = round_to(p, DType::bf16);
+        const double p = std::exp(detail.s[n] - maximum),
+                     rounded = round_to(p, filled.spec.p_dtype);
         const auto value = value_of(filled, id, detail.keys.begin + static_cast<std::int64_t>(n));
         sum += p;
         for (std::size_t j = 0; j < o.size(); ++j) o[j] += rounded * value[j];
       }
     }
+    const std::vector<float>& sinks = filled.geometry.side.sinks;
+    if (!sinks.empty()) sum += std::exp(double{sinks[static_cast<std::size_t>(id.head)]} - maximum);
     for (std::size_t j = 0; j < o.size(); ++j)
       filled.set(id, static_cast<std::int64_t>(j), o[j] / sum);
     filled.set_lse(id, maximum + std::log(sum));
@@ -98,7 +101,7 @@ TEST(Causes, WrongRowIsNoRounding) {
   problem.seq_kv = 192;
   for (const bool is_tiled : {true, false}) {
     FilledProblem filled(problem);
-    if (is_tiled) attend_by_tiles(filled, 64);
+    if (is_tiled) attend_by_tiles(filled, 64, -std::numeric_limits<double>::infinity());
     EXPECT_FALSE(FailingProblem(filled).fails());
     RowId wrong;
     wrong.head = 1;
@@ -111,6 +114,23 @@ TEST(Causes, WrongRowIsNoRounding) {
     ASSERT_FALSE(sentences.empty());
     EXPECT_EQ(sentences.front(), "one row is wrong, all others are right: row 5, head 1, sample 0");
   }
+}
+
+// All logits are near -13, where fp16 has few numbers for exp(s), and the sink is above them. P is
+// relative to 0, and not to the largest logit or the sink.
+TEST(TiledWeights, MaximumStartsAtZeroBesideSink) {
+  Problem problem = small_problem();
+  problem.law = Law::negative_logits;
+  problem.scale = 13.0 / 320;
+  problem.sinks = Sinks::normal;
+  FilledProblem filled(problem);
+  std::ranges::fill(filled.geometry.side.sinks, -11.0F);
+  respecify(filled, filled.spec);
+  attend_by_tiles(filled, 64, 0);
+  const FailingProblem failing(filled);
+  ASSERT_TRUE(failing.fails());
+  EXPECT_EQ(likeliest_change(failing.output),
+            "P is too small: the maximum starts at 0 or at a large finite number");
 }
 
 // The key lies after the end of the other samples, which have no page there.
