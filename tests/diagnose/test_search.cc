@@ -68,6 +68,31 @@ void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maxim
   }
 }
 
+// Writes what a kernel computes that merges splits of `size` keys with equal weights, also in the
+// LSE.
+void merge_equally(FilledProblem& filled, std::size_t size) {
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    const RowId& id = filled.reference.selection.rows[r];
+    const RowDetail detail = reference_row(filled.geometry, filled.inputs(), filled.spec, id);
+    std::vector<double> o(detail.o.size(), 0.0);
+    double largest = -std::numeric_limits<double>::infinity(), splits = 0;
+    for (std::size_t begin = 0; begin < detail.s.size(); begin += size) {
+      const std::size_t end = std::min(begin + size, detail.s.size());
+      double weight = 0;
+      for (std::size_t n = begin; n < end; ++n) weight += detail.p[n];
+      for (std::size_t n = begin; n < end; ++n) {
+        const auto value = value_of(filled, id, detail.keys.begin + static_cast<std::int64_t>(n));
+        for (std::size_t j = 0; j < o.size(); ++j) o[j] += detail.p[n] / weight * value[j];
+      }
+      largest = std::max(largest, filled.reference.lse[r] + std::log(weight));
+      ++splits;
+    }
+    for (std::size_t j = 0; j < o.size(); ++j)
+      filled.set(id, static_cast<std::int64_t>(j), o[j] / splits);
+    filled.set_lse(id, largest + std::log(splits));
+  }
+}
+
 void scale_row(FilledProblem& filled, const RowId& id, double factor) {
   const auto columns = filled.reference.columns;
   const auto offset =
@@ -131,6 +156,22 @@ TEST(TiledWeights, MaximumStartsAtZeroBesideSink) {
   ASSERT_TRUE(failing.fails());
   EXPECT_EQ(likeliest_change(failing.output),
             "P is too small: the maximum starts at 0 or at a large finite number");
+}
+
+TEST(SplitResults, LseLacksRowBias) {
+  Problem problem = small_problem();
+  problem.alibi = Alibi::standard;
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_kv = 48;
+  FilledProblem filled(problem);
+  RoundingSpec spec = filled.spec;
+  spec.lse_without_row_bias = true;
+  respecify(filled, spec);
+  merge_equally(filled, 16);
+  const FailingProblem failing(filled);
+  ASSERT_TRUE(failing.fails());
+  EXPECT_EQ(likeliest_change(failing.output),
+            "the splits are merged with equal weights (splits of 16 keys)");
 }
 
 // The key lies after the end of the other samples, which have no page there.
