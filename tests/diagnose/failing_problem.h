@@ -40,6 +40,17 @@ inline void respecify(FilledProblem& filled, const RoundingSpec& spec) {
   filled.write_exact();
 }
 
+// Writes the rows of another problem with the same inputs.
+inline void write_rows(FilledProblem& filled, const Reference& other) {
+  const auto columns = static_cast<std::size_t>(other.columns);
+  for (std::size_t r = 0; r < other.selection.rows.size(); ++r) {
+    const RowId& id = other.selection.rows[r];
+    for (std::size_t j = 0; j < columns; ++j)
+      filled.set(id, static_cast<std::int64_t>(j), other.o[r * columns + j]);
+    filled.set_lse(id, other.lse[r]);
+  }
+}
+
 // Returns V of a key as the products see it.
 inline std::vector<double> value_of(const FilledProblem& filled, const RowId& id,
                                     std::int64_t key) {

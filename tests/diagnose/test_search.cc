@@ -32,6 +32,7 @@ using test::FilledProblem;
 using test::respecify;
 using test::small_problem;
 using test::value_of;
+using test::write_rows;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -102,17 +103,6 @@ void scale_row(FilledProblem& filled, const RowId& id, double factor) {
   decode(dtype, filled.out.data() + offset * size_in_bytes(dtype), row);
   for (std::int64_t j = 0; j < columns; ++j)
     filled.set(id, j, factor * double{row[static_cast<std::size_t>(j)]});
-}
-
-// Writes the rows of another problem with the same inputs.
-void write_rows(FilledProblem& filled, const Reference& other) {
-  const auto columns = static_cast<std::size_t>(other.columns);
-  for (std::size_t r = 0; r < other.selection.rows.size(); ++r) {
-    const RowId& id = other.selection.rows[r];
-    for (std::size_t j = 0; j < columns; ++j)
-      filled.set(id, static_cast<std::int64_t>(j), other.o[r * columns + j]);
-    filled.set_lse(id, other.lse[r]);
-  }
 }
 
 // A replay that equals a legal kernel, such as a maximum that starts at 0 where all maxima are
