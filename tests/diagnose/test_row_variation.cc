@@ -1,6 +1,8 @@
 // Tests that causes name the sinks, fp8 scales and columns of K of rows that are computed again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "harness/diagnose/alternative_search.h"
 #include "harness/diagnose/row_variation.h"
 #include "tests/diagnose/failing_problem.h"
@@ -34,6 +36,24 @@ TEST(OtherSinks, LseLacksRowBias) {
   ASSERT_TRUE(failing.fails());
   EXPECT_EQ(other_sinks(failing.output),
             "would be explained by other attention sinks: 2.5 instead of 1 for head 0");
+}
+
+// A scale a of K that multiplies c tanh(x / (a c)) is a softcap of a c. The bias keeps its size.
+TEST(OtherFp8Scales, ScaleAfterSoftcapLeavesBias) {
+  Problem problem = small_problem();
+  problem.kv_dtype = DType::e4m3;
+  problem.softcap = 2;
+  problem.alibi = Alibi::standard;
+  FilledProblem filled(problem);
+  std::ranges::fill(filled.geometry.side.k_scale, 1.5F);
+  respecify(filled, filled.spec);
+  problem.softcap = 3;
+  write_rows(filled, compute_reference(Geometry(problem, layout_of(filled.geometry, false)),
+                                       filled.inputs(), filled.spec, filled.reference.selection));
+  const FailingProblem failing(filled);
+  ASSERT_TRUE(failing.fails());
+  EXPECT_EQ(other_fp8_scales(failing.output),
+            "would be explained if K's fp8 scale multiplied logits after the softcap");
 }
 
 }  // namespace
