@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "harness/diagnose/alternative_search.h"
+#include "harness/diagnose/key_columns.h"
 #include "harness/diagnose/row_variation.h"
 #include "tests/diagnose/failing_problem.h"
 
@@ -54,6 +57,30 @@ TEST(OtherFp8Scales, ScaleAfterSoftcapLeavesBias) {
   ASSERT_TRUE(failing.fails());
   EXPECT_EQ(other_fp8_scales(failing.output),
             "would be explained if K's fp8 scale multiplied logits after the softcap");
+}
+
+// Returns the cause if a kernel multiplies columns 8 to 15 of K by `factor`.
+std::string cause_of_key_factor(float factor) {
+  Problem problem = small_problem();
+  problem.scale = 0.05;  // outputs are nearly linear in the factor
+  FilledProblem filled(problem), changed(problem);
+  std::vector<float> k(changed.k.size() / size_in_bytes(problem.dtype));
+  decode(problem.dtype, changed.k.data(), k);
+  for (std::size_t i = 0; i < k.size(); ++i) k[i] *= i % 16 < 8 ? 1.0F : factor;
+  encode(problem.dtype, k, changed.k.data());
+  write_rows(filled, compute_reference(changed.geometry, changed.inputs(), filled.spec,
+                                       filled.reference.selection));
+  FailingProblem failing(filled);
+  EXPECT_TRUE(failing.fails());
+  failing.output.outputs.lse = nullptr;  // few steps of a fit do not reach the LSE's accuracy
+  return larger_key_columns(failing.output);
+}
+
+TEST(LargerKeyColumns, TextNamesFactor) {
+  EXPECT_EQ(cause_of_key_factor(0), "dimensions 8 to 15 of Q K^T are left out");
+  EXPECT_EQ(cause_of_key_factor(-0.5F), "columns 8 to 15 of K (or Q) are multiplied by -0.5");
+  EXPECT_EQ(cause_of_key_factor(0.4F), "columns 8 to 15 of K (or Q) weigh 2.5 times too little");
+  EXPECT_EQ(cause_of_key_factor(1.1F), "columns 8 to 15 of K (or Q) weigh 10 % too much");
 }
 
 }  // namespace
