@@ -226,6 +226,32 @@ TEST(QueryTies, ReachTwoUlpsOfProduct) {
   }
 }
 
+// The scale is 1/8, so each product is exact. In [1, 2) fp16 has 8 numbers for each one of bf16,
+// and one of them is a tie. To even, the first tie rounds down and the next up.
+TEST(QueryTies, PowerOfTwoScaleKeepsTiesOfQ) {
+  Problem problem;
+  problem.dtype = DType::f16;
+  problem.seq_kv = 4;
+  problem.head_dim_qk = 64;
+  RoundingSpec spec = strict_spec(problem);
+  spec.q_prescaled = DType::bf16;
+  spec.q_prescaled_without_log2e = true;
+  FilledProblem filled(problem);
+  set_elements(filled.q, problem.dtype, problem.head_dim_qk,
+               [](std::int64_t, std::int64_t d) { return 1 + static_cast<float>(d) * 0x1p-10F; });
+  std::vector<double> row(64);
+  std::vector<QueryTie> ties;
+  load_query(filled.geometry, filled.view(), Model(spec, problem.softmax_scale()), {0, 0, 0}, row,
+             &ties);
+  ASSERT_EQ(ties.size(), 8U);
+  for (std::size_t n = 0; n < ties.size(); ++n) {
+    EXPECT_EQ(ties[n].dim, 8 * static_cast<std::int64_t>(n) + 4);
+    EXPECT_EQ(ties[n].step, 0x1p-10);
+  }
+  EXPECT_EQ(row[4], 0.125);
+  EXPECT_EQ(row[12], 0.125 * (1 + 0x1p-6));
+}
+
 TEST(PWeights, LargestPNeedsExactFactor) {
   RoundingSpec spec;
   spec.p_dtype = DType::bf16;
