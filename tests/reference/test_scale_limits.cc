@@ -11,6 +11,43 @@
 namespace plumbline {
 namespace {
 
+// Returns e / sigma, [R, D], of a kernel that skips every key below the spec's threshold.
+std::vector<float> errors_without_skipped_keys(const FilledProblem& filled,
+                                               const RoundingSpec& spec,
+                                               const Reference& reference) {
+  const Problem& problem = filled.geometry.problem();
+  const std::vector<float>& sinks = filled.geometry.side.sinks;
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  std::vector<float> z(reference.o.size());
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const RowId& id = reference.selection.rows[r];
+    const RowDetail row = reference_row(filled.geometry, filled.view(), spec, id);
+    double largest = *std::ranges::max_element(row.s);
+    if (!sinks.empty())
+      largest = std::max(largest, double{sinks[static_cast<std::size_t>(id.head)]});
+    const double limit = std::log(spec.skipped_below) + largest;
+    std::vector<double> o(columns);
+    double kept = 1;  // weight of the other keys and the sink
+    for (std::size_t k = 0; k < row.p.size(); ++k) {
+      if (row.s[k] < limit) {
+        kept -= row.p[k];
+        continue;
+      }
+      const std::int64_t offset = filled.geometry.v_offset(id.sample, static_cast<std::int64_t>(k),
+                                                           id.head / problem.group());
+      for (std::size_t j = 0; j < columns; ++j) {
+        o[j] += row.p[k] *
+                decode_at(problem.dtype, filled.v.data(), static_cast<std::size_t>(offset) + j);
+      }
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t at = r * columns + j;
+      z[at] = static_cast<float>((o[j] / kept - reference.o[at]) / reference.sigma[at]);
+    }
+  }
+  return z;
+}
+
 // A factor of all logits and of the sink, such as log2(e), is too large by 4 u32. The sink is 7
 // above the mean logit and has nearly all the weight, so O shrinks by 7 times as much.
 TEST(ScaleLimits, CoverSharedErrorOfLogitsAndSink) {
@@ -84,35 +121,39 @@ TEST(ScaleLimits, CoverSkippedKeys) {
   spec.skipped_below = 0.1;
   const Reference reference =
       compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
-  const auto columns = static_cast<std::size_t>(reference.columns);
-  std::vector<float> z(reference.o.size());
-  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
-    const RowId& id = reference.selection.rows[r];
-    const RowDetail row = reference_row(filled.geometry, filled.view(), spec, id);
-    const double limit = std::log(spec.skipped_below) + *std::ranges::max_element(row.s);
-    std::vector<double> o(columns), v(columns);
-    double sum = 0;
-    for (std::size_t k = 0; k < row.p.size(); ++k) {
-      if (row.s[k] < limit) continue;
-      sum += row.p[k];
-      const std::int64_t offset = filled.geometry.v_offset(id.sample, static_cast<std::int64_t>(k),
-                                                           id.head / problem.group());
-      for (std::size_t j = 0; j < columns; ++j) {
-        o[j] += row.p[k] *
-                decode_at(problem.dtype, filled.v.data(), static_cast<std::size_t>(offset) + j);
-      }
-    }
-    for (std::size_t j = 0; j < columns; ++j) {
-      const std::size_t at = r * columns + j;
-      z[at] = static_cast<float>((o[j] / sum - reference.o[at]) / reference.sigma[at]);
-    }
-  }
+  const std::vector<float> z = errors_without_skipped_keys(filled, spec, reference);
   const ScaleTests tests = test_scale(filled.geometry, filled.view(), spec, reference, z, {});
   const ScaleTests strict =
       test_scale(filled.geometry, filled.view(), strict_spec(problem), reference, z, {});
   EXPECT_GT(strict.temperature.percent_of_limit(), 100);
   EXPECT_LT(tests.temperature.percent_of_limit(), 100);
   EXPECT_GT(tests.temperature.percent_of_limit(), 30) << "a wider limit would go unseen";
+}
+
+// The skipped keys have a third of all weight and the sink has half of it, so O shrinks.
+TEST(ScaleLimits, CoverSkippedKeysBesideSink) {
+  Problem problem;
+  problem.dtype = DType::f16;
+  problem.heads_q = 4;
+  problem.seq_q = 100, problem.seq_kv = 256;
+  problem.head_dim_qk = problem.head_dim_vo = 32;
+  problem.v_law = VLaw::large_mean;
+  problem.sinks = Sinks::normal;
+  FilledProblem filled(problem);
+  filled.geometry.side.sinks.assign(4, 6);
+  for (const bool from_rounded_p : {false, true}) {
+    RoundingSpec spec = strict_spec(problem);
+    spec.skipped_below = 0.01;
+    spec.denominator_from_rounded_p = from_rounded_p;
+    const Reference reference =
+        compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+    const std::vector<float> z = errors_without_skipped_keys(filled, spec, reference);
+    const ScaleTest shrink =
+        test_scale(filled.geometry, filled.view(), spec, reference, z, {}).shrink;
+    EXPECT_LT(shrink.effect, -0.3);
+    EXPECT_LT(shrink.percent_of_limit(), 100);
+    EXPECT_GT(shrink.percent_of_limit(), 70) << "a wider limit would go unseen";
+  }
 }
 
 }  // namespace
