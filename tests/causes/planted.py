@@ -268,10 +268,22 @@ planted("every_eighth_key_lost", inputs=stage(
     lambda x: {"seen": edited(x.seen, (slice(None), slice(7, None, 8)), False)}))
 planted("hidden_keys_in_denominator", weights=stage(lambda x: {
     "l": x.l + (~x.seen).sum(-1).astype(F32)[None] * np.exp(-x.m)}))
-planted("alibi_of_next_head", logits=stage(lambda x: {
-    "s": x.s + (x.case.alibi_slopes - np.roll(x.case.alibi_slopes, -1))[:, None, None]
-    .astype(F32) * np.abs(np.arange(x.rows)[:, None] + x.keys - x.rows
-                          - np.arange(x.keys)[None]).astype(F32)}))
+
+
+def by_slopes(x, slopes):
+    """Logits with other ALiBi slopes than the stated ones."""
+    distance = np.abs(np.arange(x.rows)[:, None] + x.keys - x.rows - np.arange(x.keys)[None])
+    change = (x.case.alibi_slopes - slopes).astype(F32)
+    return {"s": x.s + change[:, None, None] * distance.astype(F32)}
+
+
+planted("alibi_of_next_head", logits=stage(
+    lambda x: by_slopes(x, np.roll(x.case.alibi_slopes, -1))))
+planted("alibi_of_key_head", logits=stage(
+    lambda x: by_slopes(x, x.case.alibi_slopes[x.key_head])))
+planted("alibi_of_next_power_of_two", logits=stage(lambda x: by_slopes(
+    x, 2.0 ** (-8 * np.arange(1, len(x.key_head) + 1)
+               / 2 ** int(np.ceil(np.log2(len(x.key_head))))))))
 
 # ---- Values ----
 planted("zeros", outputs=stage(lambda x: {"o": np.zeros_like(x.o)}))
