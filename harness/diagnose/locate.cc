@@ -10,7 +10,7 @@
 
 #include "harness/base/text.h"
 #include "harness/diagnose/error_parts.h"
-#include "harness/reference/reference_context.h"
+#include "harness/reference/row_block.h"
 
 namespace plumbline {
 namespace {
@@ -56,6 +56,7 @@ class Locator {
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
         side_(geometry_.side),
+        model_(*inputs.spec, problem_.softmax_scale()),
         key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, InputRounding(*inputs.spec)) {}
 
   Location run() {
@@ -258,10 +259,9 @@ class Locator {
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    rounded_query(geometry_, in_.inputs.q, InputRounding(*in_.spec), id.sample, id.row, id.head, q);
+    const double scale = load_query(geometry_, in_.inputs, model_, id, q);
     key_values_.key(id.sample, key, kv, k);
-    const double x =
-        problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    const double x = scale * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
     return logit_shape(geometry_, side_, id).logit(x, key);
   }
 
@@ -452,6 +452,7 @@ class Locator {
   const Geometry& geometry_;
   const Problem& problem_;
   const SideInputs& side_;
+  const Model model_;
   const KeyValues key_values_;
   double fitted_energy_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Energy> energy_of_;  // by sample and head

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "harness/reference/row_block.h"
+
 namespace plumbline {
 namespace {
 
@@ -158,8 +160,9 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
 }
 
 void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
-  rounded_query(geometry_, failing_.inputs.q, reference_context_.model.input_rounding, id.sample,
-                id.row, id.head, to);
+  const double scale = load_query(geometry_, failing_.inputs, reference_context_.model, id, to);
+  // A pre-scaled Q holds the softmax scale.
+  for (double& x : to) x *= scale / problem_.softmax_scale();
 }
 
 std::function<double(std::int64_t key)> RowCalculator::stated_logit(const RowId& id) const {

@@ -77,6 +77,7 @@ class RowCalculator {
   explicit RowCalculator(const FailingOutput& failing);
 
   const SideInputs& side() const { return reference_context_.side; }
+  const Model& model() const { return reference_context_.model; }
   const RowId& row(std::size_t r) const { return failing_.reference->selection.rows[r]; }
   RowVariation stated(const RowId& id) const;
   LogitShape shape(const RowId& id) const {
@@ -103,9 +104,9 @@ class RowCalculator {
                : 0;
   }
 
-  // Returns the row's result under a variation, computed from Q as stored.
+  // Returns the row's result under a variation.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
-  // Read one vector as the products see it.
+  // Read one vector as the products see it, a pre-scaled Q without its scale.
   void read_query(const RowId& id, std::span<double> to) const;
   void read_key(std::int64_t sample, std::int64_t key, std::int64_t head,
                 std::span<double> to) const {

@@ -186,6 +186,24 @@ TEST(LostColumns, KeyAfterEndOfOtherSamples) {
             "columns 0 to 3 of the output lack V of key 63");
 }
 
+void expect_rows_of_reference(const FilledProblem& filled) {
+  const std::string id_of_problem = problem_id(filled.geometry.problem());
+  const FailingProblem failing(filled);
+  const RowCalculator calculator(failing.output);
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    const RowId& id = calculator.row(r);
+    const RowDetail detail = reference_row(filled.geometry, filled.inputs(), filled.spec, id);
+    const CalculatedRow row = calculator.answer(id, calculator.stated(id));
+    EXPECT_NEAR(row.lse, filled.reference.lse[r], 1e-9) << id_of_problem;
+    for (std::size_t j = 0; j < row.o.size(); ++j)
+      ASSERT_NEAR(row.o[j], filled.expected(r, j), 1e-9) << id_of_problem;
+    for (const auto& [key, logit] : calculator.seen_logits(id)) {
+      ASSERT_NEAR(logit, detail.s[static_cast<std::size_t>(key - detail.keys.begin)], 1e-9)
+          << id_of_problem;
+    }
+  }
+}
+
 TEST(RowCalculator, StatedRowEqualsReference) {
   Problem with_slopes = small_problem();
   with_slopes.alibi = Alibi::standard;
@@ -198,15 +216,21 @@ TEST(RowCalculator, StatedRowEqualsReference) {
     spec.lse_without_row_bias = problem.alibi != Alibi::none;
     if (problem.dtype == DType::f32) spec.kv_dequantized_to = DType::tf32;
     respecify(filled, spec);
-    const FailingProblem failing(filled);
-    const RowCalculator calculator(failing.output);
-    for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
-      const RowId& id = calculator.row(r);
-      const CalculatedRow row = calculator.answer(id, calculator.stated(id));
-      EXPECT_NEAR(row.lse, filled.reference.lse[r], 1e-9) << problem_id(problem);
-      for (std::size_t j = 0; j < row.o.size(); ++j)
-        ASSERT_NEAR(row.o[j], filled.expected(r, j), 1e-9) << problem_id(problem);
-    }
+    expect_rows_of_reference(filled);
+  }
+}
+
+TEST(RowCalculator, StatedRowHasPrescaledQ) {
+  Problem problem = small_problem();
+  problem.head_dim_qk = 24;  // so that the scale rounds Q, too
+  problem.softcap = 3;
+  for (const bool without_log2e : {false, true}) {
+    FilledProblem filled(problem);
+    RoundingSpec spec = filled.spec;
+    spec.q_prescaled = DType::f16;
+    spec.q_prescaled_without_log2e = without_log2e;
+    respecify(filled, spec);
+    expect_rows_of_reference(filled);
   }
 }
 
