@@ -48,6 +48,22 @@ bool is_usable(std::span<const double> baseline) {
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
+// Returns _DEFAULT_TOLERANCES of gpucheck, in which atol = rtol; unknown dtypes have those of fp32.
+double gpucheck_tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 1e-2;
+    case DType::bf16:
+      return 5e-2;
+    case DType::e4m3:
+      return 0.125;
+    case DType::e5m2:
+      return 0.25;
+    default:
+      return 1e-4;
+  }
+}
+
 }  // namespace
 
 // FlashInfer's prefill and decode tests: rtol = atol = 1e-3.
@@ -117,27 +133,28 @@ RuleResult relative_frobenius(const RuleInputs& in) {
   return passes_if(std::sqrt(error) <= 1e-2 * std::sqrt(size));
 }
 
-// gpucheck 0.1.0 assertions/tolerances.py: atol = rtol = 1e-4 (fp32), 1e-2 (fp16), 5e-2 (bf16), by
-// the output's dtype.
+// gpucheck 0.1.0 assertions/tolerances.py and close.py: by the narrower dtype, the output's.
 RuleResult gpucheck_defaults(const RuleInputs& in) {
-  const double t = in.out == DType::f16 ? 1e-2 : in.out == DType::bf16 ? 5e-2 : 1e-4;
+  const double t = gpucheck_tolerance(in.out);
   return allclose(in, t, t, false);
 }
 
-// triton-blackhole 0.2.0 tolerances.py and compare.py: rtol 1e-4 and atol 1e-5 (fp32), both 1e-3
-// (fp16) or 1e-2 (bf16), by the output's dtype. An element that is not finite is a mismatch.
+// triton-blackhole 0.2.0 tolerances.py and compare.py: by the output's dtype, rtol = atol = 1e-3
+// (fp16) or 1e-2 (bf16), otherwise, also for fp8, rtol 1e-4 and atol 1e-5. An element that is not
+// finite is a mismatch.
 RuleResult triton_blackhole_defaults(const RuleInputs& in) {
-  if (in.out == DType::f32) return allclose(in, 1e-4, 1e-5, false);
+  if (!is_16_bit(in.out)) return allclose(in, 1e-4, 1e-5, false);
   const double t = in.out == DType::f16 ? 1e-3 : 1e-2;
   return allclose(in, t, t, false);
 }
 
 // test/python/sdpa/fp16.py compute_and_compare_reference: torch.isclose with rtol = atol = 2e-2 for
-// every element.
+// every element. Its equal_nan changes nothing, because golden values are finite.
 RuleResult cudnn_frontend(const RuleInputs& in) { return allclose(in, 2e-2, 2e-2, false); }
 
-// tests/attention/test_batch_attention_per_token_head.py: the cosine of the whole tensors is at
-// least 0.999. torch divides by max(norm, 1e-8).
+// tests/attention/test_batch_attention_per_token_head.py and get_cos_sim_threshold of
+// tests/utils_fp8.py, both of commit 192a190a: the cosine of the whole tensors is at least 0.999.
+// torch divides by max(norm, 1e-8).
 RuleResult flashinfer_cosine(const RuleInputs& in) {
   double product = 0, of_output = 0, of_golden = 0;
   for (std::size_t i = 0; i < in.golden.size(); ++i) {

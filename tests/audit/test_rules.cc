@@ -149,9 +149,13 @@ TEST(Rules, DefaultsByDtype) {
   limits(gpucheck_defaults, DType::f32, 2e-4);
   limits(gpucheck_defaults, DType::f16, 2e-2);
   limits(gpucheck_defaults, DType::bf16, 0.1);
+  limits(gpucheck_defaults, DType::e4m3, 0.25);
+  limits(gpucheck_defaults, DType::e5m2, 0.5);
   limits(triton_blackhole_defaults, DType::f32, 1.1e-4);
   limits(triton_blackhole_defaults, DType::f16, 2e-3);
   limits(triton_blackhole_defaults, DType::bf16, 2e-2);
+  limits(triton_blackhole_defaults, DType::e4m3, 1.1e-4);
+  limits(triton_blackhole_defaults, DType::e5m2, 1.1e-4);
   limits(cudnn_frontend, DType::bf16, 4e-2);
 }
 
