@@ -135,16 +135,51 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   return keys;
 }
 
-// Spreads the indices of a dimension for View::far: samples, rows or pages, or the tokens of a
-// single sample (padded_bshd).
-void move_apart(TensorShape& shape, std::size_t dimension) {
-  constexpr std::int64_t distance = std::int64_t{3} << 30, aligned = 256;
-  const std::int64_t steps = shape.extent[dimension] - 1, before = shape.stride[dimension];
-  if (steps < 1 || shape.elements == 0) return;
-  const std::int64_t stride = std::max(before, (distance / steps / aligned + 1) * aligned);
-  shape.elements += steps * (stride - before);
-  shape.stride[dimension] = stride;
-  if (dimension == 1) shape.stride[0] = stride * shape.extent[1];
+// View::far. Offsets in 32 bits wrap at 2^31 elements, which each distance exceeds: `far_span` in a
+// tensor that is spread once, `far_distance` between the tokens and between the samples of one that
+// is spread twice.
+constexpr std::int64_t far_span = std::int64_t{3} << 30, far_distance = std::int64_t{9} << 28;
+constexpr std::int64_t max_far_span = std::int64_t{5} << 30;
+constexpr std::int64_t far_alignment = 256;
+
+std::int64_t far_aligned(std::int64_t elements) {
+  return (elements + far_alignment - 1) / far_alignment * far_alignment;
+}
+
+// Returns the stride that covers a distance in `steps` steps; 0 without steps.
+std::int64_t far_stride(std::int64_t distance, std::int64_t steps) {
+  return steps < 1 ? 0 : far_aligned((distance + steps - 1) / steps);
+}
+
+// Spreads the outermost indices: rows or pages.
+void spread(TensorShape& shape, std::int64_t stride) {
+  if (shape.elements == 0 || stride <= shape.stride[0]) return;
+  shape.elements += (shape.extent[0] - 1) * (stride - shape.stride[0]);
+  shape.stride[0] = stride;
+}
+
+// Spreads the rows of a ragged tensor, so that those of its longest sample are far apart.
+void spread_rows(TensorShape& shape, const std::vector<std::int32_t>& lengths) {
+  const std::int64_t steps = shape.extent[0] - 1;
+  const std::int64_t longest = lengths.empty() ? 0 : std::ranges::max(lengths);
+  const std::int64_t within_sample =
+      std::min(far_stride(far_distance, longest - 1), far_stride(max_far_span, steps));
+  spread(shape, std::max(far_stride(far_span, steps), within_sample));
+}
+
+// Spreads the tokens and the samples of a padded tensor. The heads of a token lie together. The
+// larger of both dimensions has the stride `fine`. The other's stride is a multiple of it and a row
+// more, so that the rows of its indices lie side by side and never meet.
+void spread_tokens_and_samples(TensorShape& shape) {
+  if (shape.elements == 0) return;
+  const auto [samples, tokens, heads, dim] = shape.extent;
+  const std::int64_t few = std::min(samples, tokens), many = std::max(samples, tokens),
+                     row = far_aligned(heads * dim);
+  const std::int64_t fine =
+      std::max(few * row, far_stride(few > 1 ? far_distance : far_span, many - 1));
+  const std::int64_t coarse = (far_stride(far_distance, few - 1) + fine - 1) / fine * fine + row;
+  shape.stride = {samples > tokens ? fine : coarse, samples > tokens ? coarse : fine, dim, 1};
+  shape.elements = (samples - 1) * shape.stride[0] + (tokens - 1) * shape.stride[1] + heads * dim;
 }
 
 }  // namespace
@@ -251,8 +286,17 @@ void Geometry::lay_out_view() {
       v.first = heads_kv * dim;
       return;
     case View::far:
-      for (TensorShape* shape : {&q, &k, &v})
-        move_apart(*shape, problem_.batch == 1 && problem_.is_padded() ? 1 : 0);
+      if (problem_.is_padded()) {
+        for (TensorShape* shape : {&q, &k, &v}) spread_tokens_and_samples(*shape);
+        return;
+      }
+      spread_rows(q, seqlens_q);
+      for (TensorShape* shape : {&k, &v}) {
+        if (problem_.is_paged())
+          spread(*shape, far_stride(far_span, shape->extent[0] - 1));
+        else
+          spread_rows(*shape, seqlens_kv);
+      }
       return;
     case View::v_in_k:
       v.stride = k.stride;

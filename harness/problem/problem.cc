@@ -252,8 +252,6 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
             "v_law and v_scale at their defaults: V is part of K");
       return;
     case View::far:
-      needs(p.batch > 1 || p.layout == Layout::padded_bshd,
-            "a batch of two samples or more, or layout padded_bshd");
       needs(p.fill == Fill::zeros, "fill zeros: gaps of gigabytes are not written");
       return;
   }

@@ -105,9 +105,9 @@ enum class KvScales { tensor, head, batch_head, token, block };
 //   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
 //               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-//   far         samples (ragged: rows; paged: pages; a single sample: its tokens) are so far apart
-//               that the last begins at least 3 * 2^30 elements after the first, beyond 32-bit
-//               offsets; gaps are zero
+//   far         the last token, sample and page begin more than 2^31 elements after the first,
+//               beyond 32-bit offsets; gaps are zero. Ragged: the last row, and the last token of
+//               the longest sample, unless the tensor would exceed 5 * 2^30 elements
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
 // A merge is another operation than attention: it combines states of parts, each an O and the LSE
 // of its logits. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32,

@@ -133,8 +133,6 @@ TEST(Features, ContradictionsAreNamed) {
               HasSubstr("head_dim_qk equal to head_dim_vo"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=paged_hnd/view=packed_kv"),
               HasSubstr("needs layout"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=ragged/fill=zeros/view=far"),
-              HasSubstr("two samples"));
   EXPECT_THAT(first_wrong("bf16/b2-h1-s9-d64/view=far"), HasSubstr("fill zeros"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"),
               HasSubstr("head_dim_vo of at most head_dim_qk"));
@@ -368,29 +366,63 @@ TEST(Features, StridedViewsKeepTheValues) {
   }
 }
 
+constexpr std::int64_t two_to_31 = std::int64_t{1} << 31, gibi = std::int64_t{1} << 30;
+
+Geometry far_geometry(const std::string& shape, const std::string& layout) {
+  const Problem problem = parsed("bf16/" + shape + "/layout=" + layout + "/fill=zeros/view=far");
+  EXPECT_THAT(validate(problem), IsEmpty());
+  return Geometry(problem);
+}
+
 TEST(Features, FarViewsReachBeyondThirtyTwoBits) {
   for (const char* layout : {"padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"}) {
-    const std::string id =
-        fmt::format("bf16/b3-h4x2-s5x90-d64/layout={}/fill=zeros/view=far", layout);
-    const Geometry g(parse_problem_id(id).value());
-    const std::int64_t last = std::int64_t{3} << 30;
+    const Geometry g = far_geometry("b3-h4x2-s5x90-d64", layout);
     for (const TensorShape* shape : {&g.q, &g.k, &g.v}) {
-      EXPECT_GE((shape->extent[0] - 1) * shape->stride[0], last) << layout;
-      EXPECT_LT(shape->elements, last + (std::int64_t{1} << 20)) << layout;
+      EXPECT_GE(shape->elements, 3 * gibi) << layout;
+      EXPECT_LT(shape->elements, 5 * gibi + gibi / 1024) << layout;
     }
-    EXPECT_GT(g.q_offset(2, 4, 3), std::int64_t{1} << 31) << layout;
+    EXPECT_GT(g.q_offset(2, 0, 0), two_to_31) << layout;
+    EXPECT_GT(g.q_offset(2, 4, 3), 3 * gibi) << layout;
+    if (g.problem().is_padded()) {
+      EXPECT_GT(g.v_offset(2, 0, 0), two_to_31) << layout;
+    }
   }
 }
 
-TEST(Features, FarViewOfOneSampleSpreadsTokens) {
-  const Geometry g(parse_problem_id("bf16/b1-h2-s5x90-d64/fill=zeros/view=far").value());
-  EXPECT_EQ(g.k_offset(0, 0, 0), 0);
-  EXPECT_GT(g.q_offset(0, 4, 1), std::int64_t{1} << 31);
-  EXPECT_GT(g.k_offset(0, 89, 1), std::int64_t{1} << 31);
-  EXPECT_LT(g.k.elements, (std::int64_t{3} << 30) + (std::int64_t{1} << 20));
-  const Geometry large(parse_problem_id("bf16/b1-h16-s1x40000-d128/fill=zeros/view=far").value());
-  EXPECT_GT(large.k_offset(0, 39'999, 0), std::int64_t{1} << 31);
-  EXPECT_LT(large.k.elements, (std::int64_t{3} << 30) + (std::int64_t{1} << 24));
+TEST(Features, FarViewsSpreadTokensOfSample) {
+  for (const char* layout : {"padded_bshd", "padded_bhsd", "ragged"}) {
+    for (const char* shape : {"b1-h2-s5x90-d64", "b2-h6x2-s5x90-d64", "b57-h2-s2x90-d64",
+                              "b2-h2-s2x2-d64", "b1-h16-s3x40000-d128"}) {
+      const Geometry g = far_geometry(shape, layout);
+      const std::int64_t keys = g.length_kv(0), rows = g.length_q(0);
+      EXPECT_LT(g.k.elements, 7 * gibi) << shape << layout;
+      if (!g.problem().is_padded() && g.k.elements > 5 * gibi) continue;  // at its limit
+      EXPECT_GT(g.k_offset(0, keys - 1, 0) - g.k_offset(0, 0, 0), two_to_31) << shape << layout;
+      EXPECT_GT(g.v_offset(0, keys - 1, 1) - g.v_offset(0, 0, 1), two_to_31) << shape << layout;
+      EXPECT_GT(g.q_offset(0, rows - 1, 1) - g.q_offset(0, 0, 1), two_to_31) << shape << layout;
+    }
+  }
+  EXPECT_GT(far_geometry("b1-h1-s1x90-d64", "paged_nhd").k.elements, 3 * gibi);
+}
+
+TEST(Features, FarViewsKeepRowsApart) {
+  for (const char* layout : {"padded_bshd", "padded_bhsd", "ragged", "paged_hnd"}) {
+    for (const char* shape :
+         {"b1-h2-s5x90-d64", "b3-h6x2-s7-d80", "b9-h2-s4-d64", "b5-h2-s1x5-d64"}) {
+      const Geometry g = far_geometry(shape, layout);
+      std::set<std::int64_t> begins;
+      for (std::int64_t sample = 0; sample < g.problem().batch; ++sample) {
+        for (std::int64_t key = 0; key < g.length_kv(sample); ++key) {
+          for (std::int64_t head = 0; head < 2; ++head)
+            begins.insert(g.k_offset(sample, key, head));
+        }
+      }
+      EXPECT_EQ(static_cast<std::int64_t>(begins.size()), 2 * g.total_kv()) << shape << layout;
+      for (auto at = begins.begin(); std::next(at) != begins.end(); ++at)
+        ASSERT_GE(*std::next(at) - *at, g.problem().head_dim_qk) << shape << layout;
+      EXPECT_LE(*begins.rbegin() + g.problem().head_dim_qk, g.k.elements) << shape << layout;
+    }
+  }
 }
 
 TEST(Features, VIsFirstColumnsOfK) {
