@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include "harness/diagnose/error_parts.h"
 #include "harness/diagnose/row_calculator.h"
@@ -153,6 +156,50 @@ std::string sinks_of_heads(const FailingOutput& failing, const RowCalculator& ro
                         stated, head);
   }
   return text.empty() ? "" : "would be explained by other attention sinks:" + text;
+}
+
+// Returns the stated slope of a query head of one sample. Heads are counted modulo their number.
+using StatedSlope = std::function<double(std::int64_t head)>;
+// Returns the slope that a kernel may use instead.
+using OtherSlope = std::function<double(const StatedSlope& stated, std::int64_t head)>;
+
+std::vector<std::pair<std::string, OtherSlope>> other_slopes_of(const Problem& problem) {
+  const std::int64_t heads = problem.heads_q, group = problem.group();
+  const auto next_power = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
+  const auto geometric = [](double count) {
+    return [=](const StatedSlope&, std::int64_t head) {
+      return std::exp2(-8 * static_cast<double>(head + 1) / count);
+    };
+  };
+  return {
+      {"each head had the ALiBi slope of the next head",
+       [](const StatedSlope& stated, std::int64_t head) { return stated(head + 1); }},
+      {"each head had the ALiBi slope of the head before",
+       [](const StatedSlope& stated, std::int64_t head) { return stated(head - 1); }},
+      {"all heads had the ALiBi slope of head 0",
+       [](const StatedSlope& stated, std::int64_t) { return stated(0); }},
+      {fmt::format("query head h had ALiBi slope h / {}: that of its key head's number", group),
+       [=](const StatedSlope& stated, std::int64_t head) { return stated(head / group); }},
+      {fmt::format("query head h had ALiBi slope h % {}: that of its place beside its key head",
+                   group),
+       [=](const StatedSlope& stated, std::int64_t head) { return stated(head % group); }},
+      {fmt::format("the ALiBi slopes were those of {} heads, the next power of two", next_power),
+       geometric(next_power)},
+      {fmt::format("the ALiBi slopes were 2^(-8 (h + 1) / {}), as for a power of two", heads),
+       geometric(static_cast<double>(heads))},
+      {"the heads had the ALiBi slopes in reversed order",
+       [=](const StatedSlope& stated, std::int64_t head) { return stated(heads - 1 - head); }},
+      {"the ALiBi slopes were multiplied by the softmax scale",
+       [&](const StatedSlope& stated, std::int64_t head) {
+         return stated(head) * problem.softmax_scale();
+       }},
+      {"the ALiBi slopes were multiplied by ln 2: log2(e) is missing",
+       [](const StatedSlope& stated, std::int64_t head) {
+         return stated(head) * std::numbers::ln2;
+       }},
+      {"the ALiBi slopes had the other sign",
+       [](const StatedSlope& stated, std::int64_t head) { return -stated(head); }},
+  };
 }
 
 }  // namespace
@@ -313,28 +360,15 @@ std::string other_slopes(const FailingOutput& failing) {
   if (slopes.empty()) return "";
   const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);
   const std::int64_t heads = problem.heads_q;
-  const auto of_head = [&](std::int64_t head) {
-    return double{slopes[static_cast<std::size_t>((head + heads) % heads)]};
-  };
-  using Slope = std::function<double(double stated, std::int64_t head)>;
-  const std::vector<std::pair<std::string, Slope>> others{
-      {"each head had the ALiBi slope of the next head",
-       [&](double, std::int64_t head) { return of_head(head + 1); }},
-      {"each head had the ALiBi slope of the head before",
-       [&](double, std::int64_t head) { return of_head(head - 1); }},
-      {"all heads had the ALiBi slope of head 0", [&](double, std::int64_t) { return of_head(0); }},
-      {"the heads had the ALiBi slopes in reversed order",
-       [&](double, std::int64_t head) { return of_head(heads - 1 - head); }},
-      {"the ALiBi slopes were multiplied by the softmax scale",
-       [&](double stated, std::int64_t) { return stated * problem.softmax_scale(); }},
-      {"the ALiBi slopes were multiplied by ln 2: log2(e) is missing",
-       [](double stated, std::int64_t) { return stated * std::numbers::ln2; }},
-      {"the ALiBi slopes had the other sign", [](double stated, std::int64_t) { return -stated; }},
-  };
-  for (const auto& [sentence, slope] : others) {
+  for (const auto& [sentence, slope] : other_slopes_of(problem)) {
     const auto vary = [&, &slope = slope](const RowId& id) {
       RowVariation variation = rows.stated(id);
-      variation.alibi = slope(rows.shape(id).alibi, id.head);
+      const auto stated = [&](std::int64_t head) {
+        RowId other = id;
+        other.head = static_cast<std::int32_t>((head + heads) % heads);
+        return rows.shape(other).alibi;
+      };
+      variation.alibi = slope(stated, id.head);
       return variation;
     };
     if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
