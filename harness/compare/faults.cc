@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "harness/problem/inputs.h"
+#include "harness/problem/rounder.h"
 #include "harness/reference/reference_context.h"
 
 namespace plumbline {
@@ -247,7 +248,7 @@ class FaultFinder {
     return u32 * (8 + 3 * std::abs(lse));
   }
   double stored(double value) const {
-    return in_.spec->out_toward_zero ? truncate_to(value, dtype_) : round_to(value, dtype_);
+    return DirectedRounder{Rounder(dtype_), in_.spec->out_toward_zero}(value);
   }
   void exact_rows() {
     const auto& reference = *in_.reference;

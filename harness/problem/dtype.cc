@@ -9,23 +9,13 @@
 #include <cstring>
 #include <limits>
 
+#include "harness/problem/rounder.h"
+
 namespace plumbline {
 namespace {
 
-// A binary floating-point format. Normal numbers are at least 2^min_exponent in size. Below that,
-// the spacing stays 2^(min_exponent - bits + 1).
-struct Format {
-  DType dtype;
-  std::size_t bytes;
-  int bits;  // significand bits with the hidden one; 0 = not a floating-point format
-  int min_exponent;
-  int max_exponent;  // exponent of the largest finite number
-  double largest;
-  bool has_infinity;
-};
-
 constexpr double bf16_max = 0x1.FEp127, tf32_max = 0x1.FFCp127;
-constexpr std::array<Format, all<DType>().size()> formats{{
+constexpr std::array<NumberFormat, all<DType>().size()> formats{{
     {DType::none, 0, 0, 0, 0, 0, false},
     {DType::f32, 4, 24, -126, 127, std::numeric_limits<float>::max(), true},
     {DType::f16, 2, 11, -14, 15, 65504, true},
@@ -37,16 +27,8 @@ constexpr std::array<Format, all<DType>().size()> formats{{
     {DType::i32, 4, 0, 0, 0, 0, false},
 }};
 
-constexpr Format unknown_format{DType::none, 0, 0, 0, 0, 0, false};
+constexpr NumberFormat unknown_format{DType::none, 0, 0, 0, 0, 0, false};
 
-const Format& format_of(DType dtype) {
-  const auto index = static_cast<std::size_t>(dtype);
-  return index < formats.size() ? formats[index] : unknown_format;
-}
-
-constexpr double power_of_two(int exponent) {  // for normal doubles
-  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
-}
 // power_of_two() down to subnormal doubles. Only those need ldexp, which takes longer than judging
 // an element.
 double any_power_of_two(int exponent) {
@@ -69,9 +51,9 @@ float decode_bf16(std::uint16_t code) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
 }
 
-std::uint8_t encode_fp8(float value, const Format& format) {
+std::uint8_t encode_fp8(float value, const NumberFormat& format) {
   const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 0x80 : 0);
-  const double rounded = std::fabs(round_to(value, format.dtype));
+  const double rounded = std::fabs(Rounder(format).nearest(value));
   if (std::isnan(rounded)) return sign | (format.has_infinity ? 0x7E : 0x7F);
   if (std::isinf(rounded)) return sign | 0x7C;
   const int exponent = std::max(exponent_of(rounded), format.min_exponent);
@@ -84,7 +66,7 @@ std::uint8_t encode_fp8(float value, const Format& format) {
   return static_cast<std::uint8_t>(sign | ((field << (format.bits - 1)) + significand));
 }
 
-float decode_fp8(unsigned code, const Format& format) {
+float decode_fp8(unsigned code, const NumberFormat& format) {
   const unsigned magnitude = code & 0x7F;
   // e4m3 has no infinity, so its first code after the finite numbers is a NaN.
   const unsigned infinity = format.has_infinity ? 0x7Cu : 0x7Fu;
@@ -147,54 +129,37 @@ void store(void* to, std::size_t index, T value) {
 
 }  // namespace
 
+const NumberFormat& format_of(DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  return index < formats.size() ? formats[index] : unknown_format;
+}
+
 std::size_t size_in_bytes(DType dtype) { return format_of(dtype).bytes; }
 int significand_bits(DType dtype) { return format_of(dtype).bits; }
 double largest_finite(DType dtype) { return format_of(dtype).largest; }
 
 double unit_roundoff(DType dtype) {
   if (dtype == DType::none) return 0;
-  const Format& format = format_of(dtype);
+  const NumberFormat& format = format_of(dtype);
   return format.bits == 0 ? std::numeric_limits<double>::quiet_NaN() : power_of_two(-format.bits);
 }
 
 double half_smallest_subnormal(DType dtype) {
-  const Format& format = format_of(dtype);
+  const NumberFormat& format = format_of(dtype);
   return format.bits == 0 ? 0 : any_power_of_two(format.min_exponent - format.bits);
 }
 
 double ulp(double value, DType dtype) {
-  const Format& format = format_of(dtype);
+  const NumberFormat& format = format_of(dtype);
   assert(format.bits > 0);
   if (value != value) return value;
   const int exponent = std::clamp(exponent_of(value), format.min_exponent, format.max_exponent);
   return any_power_of_two(exponent - format.bits + 1);
 }
 
-double round_to(double value, DType dtype) {
-  const Format& format = format_of(dtype);
-  if (format.bits == 0 || dtype == DType::f64 || !std::isfinite(value)) {
-    return std::isinf(value) && dtype == DType::e4m3
-               ? std::copysign(std::numeric_limits<double>::quiet_NaN(), value)
-               : value;
-  }
-  const int quantum_exponent = std::max(exponent_of(value), format.min_exponent) - format.bits + 1;
-  // Both scalings are by powers of two and exact. nearbyint rounds ties to even in the default
-  // rounding mode.
-  const double rounded =
-      std::nearbyint(value * power_of_two(-quantum_exponent)) * power_of_two(quantum_exponent);
-  if (std::fabs(rounded) <= format.largest) return rounded;
-  const double beyond = format.has_infinity ? std::numeric_limits<double>::infinity()
-                                            : std::numeric_limits<double>::quiet_NaN();
-  return std::copysign(beyond, value);
-}
+double round_to(double value, DType dtype) { return Rounder(dtype).nearest(value); }
 
-double truncate_to(double value, DType dtype) {
-  if (!std::isfinite(value)) return round_to(value, dtype);
-  const double nearest = round_to(value, dtype);
-  if (std::fabs(nearest) <= std::fabs(value)) return nearest;
-  return std::isfinite(nearest) ? nearest - std::copysign(ulp(value, dtype), value)
-                                : std::copysign(format_of(dtype).largest, value);
-}
+double truncate_to(double value, DType dtype) { return Rounder(dtype).toward_zero(value); }
 
 void encode(DType dtype, std::span<const float> values, void* encoded) {
   switch (dtype) {

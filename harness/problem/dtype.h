@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,6 +37,24 @@ constexpr bool is_fp8(DType dtype) {
   return std::ranges::find(fp8_dtypes, dtype) != fp8_dtypes.end();
 }
 
+// A binary floating-point format. Normal numbers are at least 2^min_exponent in size. Below that,
+// the spacing stays 2^(min_exponent - bits + 1).
+struct NumberFormat {
+  DType dtype;
+  std::size_t bytes;
+  int bits;  // significand bits with the hidden one; 0 = not a floating-point format
+  int min_exponent;
+  int max_exponent;  // exponent of the largest finite number
+  double largest;
+  bool has_infinity;
+};
+// Returns a format without bits for an unknown dtype.
+const NumberFormat& format_of(DType dtype);
+
+constexpr double power_of_two(int exponent) {  // for normal doubles
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 
 // Unit roundoff u = 2^-p for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2
@@ -59,7 +78,8 @@ double ulp(double value, DType dtype);
 // Rounds to the nearest representable value, ties to even. Overflow gives infinity (e4m3: NaN).
 // Exact for any double. NaN stays NaN; DType::none returns the value unchanged.
 double round_to(double value, DType dtype);
-// Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number.
+// Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number. Both keep
+// the sign of a zero.
 double truncate_to(double value, DType dtype);
 
 // Converts arrays, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.

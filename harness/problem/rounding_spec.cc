@@ -10,6 +10,7 @@
 #include "harness/base/enumeration.h"
 #include "harness/problem/arch.h"
 #include "harness/problem/problem.h"
+#include "harness/problem/rounder.h"
 #include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {
@@ -174,8 +175,7 @@ DType inputs_rounded_to(const RoundingSpec& spec) {
 }
 
 double InputRounding::rounded(double value) const {
-  if (dtype != DType::tf32) return value;
-  return toward_zero ? truncate_to(value, dtype) : round_to(value, dtype);
+  return dtype == DType::tf32 ? DirectedRounder{Rounder(dtype), toward_zero}(value) : value;
 }
 
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {

@@ -1,11 +1,13 @@
-// Compares the branchless roundings with those of dtype.h, bit for bit apart from the sign of 0.
+// Compares the branchless roundings, and those of dtype.h that use them, with libm's bit for bit.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "harness/problem/rounder.h"
+#include "harness/problem/rounding_spec.h"
 
 namespace plumbline {
 namespace {
@@ -37,25 +39,77 @@ std::vector<double> numbers(DType dtype) {
   return all;
 }
 
-bool are_equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+// Returns all finite positive fp16 and bf16 numbers and the middles between neighbours, each with
+// the next double on both sides.
+std::vector<double> neighbours_of_16_bit_numbers() {
+  std::vector<double> all;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (std::uint32_t code = 0; code < 0x8000; ++code) {
+      const double number = decode_at(dtype, &code, 0);
+      if (!std::isfinite(number)) continue;
+      for (const double x : {number, number + ulp(number, dtype) / 2})
+        all.insert(all.end(), {std::nextafter(x, -above_all), x, std::nextafter(x, above_all)});
+    }
+  }
+  return all;
+}
 
-TEST(RounderTest, EqualsRoundingsOfDType) {
+// Rounds x to a whole number of quanta of the format with libm.
+double by_libm(double x, DType dtype, bool toward_zero) {
+  if (std::isnan(x)) return x;
+  const double beyond = dtype == DType::e4m3 ? std::nan("") : above_all;
+  if (std::isinf(x)) return std::copysign(beyond, x);
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int smallest = std::ilogb(half_smallest_subnormal(dtype)) + 1,
+            quantum = std::max(exponent - significand_bits(dtype), smallest);
+  const double quanta = std::ldexp(x, -quantum),
+               rounded =
+                   std::ldexp(toward_zero ? std::trunc(quanta) : std::nearbyint(quanta), quantum);
+  if (std::abs(rounded) <= largest_finite(dtype)) return rounded;
+  return std::copysign(toward_zero ? largest_finite(dtype) : beyond, x);
+}
+
+// Zeros and NaN differ if their signs do.
+bool are_equal(double a, double b) {
+  const bool same = a == b || (std::isnan(a) && std::isnan(b));
+  return same && std::signbit(a) == std::signbit(b);
+}
+
+TEST(RounderTest, RoundsLikeLibm) {
+  const std::vector<double> near_16_bits = neighbours_of_16_bit_numbers();
   for (const DType dtype :
-       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32, DType::f64}) {
+       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32}) {
+    std::vector<double> all = numbers(dtype);
+    all.insert(all.end(), near_16_bits.begin(), near_16_bits.end());
     const Rounder rounder(dtype);
-    for (const double x : numbers(dtype)) {
-      ASSERT_PRED2(are_equal, rounder.nearest(x), round_to(x, dtype)) << name(dtype) << " " << x;
-      ASSERT_PRED2(are_equal, rounder.toward_zero(x), truncate_to(x, dtype))
-          << name(dtype) << " " << x;
+    for (const double x : all) {
+      const double nearest = by_libm(x, dtype, false), truncated = by_libm(x, dtype, true);
+      const bool like_libm =
+          are_equal(rounder.nearest(x), nearest) && are_equal(rounder.toward_zero(x), truncated) &&
+          are_equal(round_to(x, dtype), nearest) && are_equal(truncate_to(x, dtype), truncated);
+      ASSERT_TRUE(like_libm) << name(dtype) << " " << x;
     }
   }
 }
 
-TEST(RounderTest, NoneRoundsNothing) {
-  const Rounder rounder(DType::none);
-  for (const double x : {0.1, -3e300, 1e-320, above_all}) {
-    EXPECT_EQ(rounder.nearest(x), x);
-    EXPECT_EQ(rounder.toward_zero(x), x);
+TEST(RounderTest, DirectionIsChosen) {
+  const double x = 1 + 0x1.8p-8;
+  EXPECT_EQ((DirectedRounder{Rounder(DType::bf16), false}(x)), 1 + 0x1p-7);
+  EXPECT_EQ((DirectedRounder{Rounder(DType::bf16), true}(x)), 1);
+  EXPECT_EQ(DirectedRounder()(x), x);
+  EXPECT_EQ(InputRounding(DType::tf32, true).rounded(1 + 0x1.8p-11), 1);
+  EXPECT_EQ(InputRounding(DType::tf32).rounded(1 + 0x1.8p-11), 1 + 0x1p-10);
+  EXPECT_EQ(InputRounding(DType::bf16).rounded(x), x) << "only after an fp8 scale";
+}
+
+TEST(RounderTest, NoneAndFp64RoundNothing) {
+  for (const DType dtype : {DType::none, DType::f64, static_cast<DType>(77)}) {
+    const Rounder rounder(dtype);
+    for (const double x : {0.1, -3e300, 1e-320, -0.0, above_all, -above_all, std::nan("")}) {
+      EXPECT_PRED2(are_equal, rounder.nearest(x), x);
+      EXPECT_PRED2(are_equal, rounder.toward_zero(x), x);
+    }
   }
 }
 
