@@ -78,8 +78,8 @@ double ulp(double value, DType dtype);
 // Rounds to the nearest representable value, ties to even. Overflow gives infinity (e4m3: NaN).
 // Exact for any double. NaN stays NaN; DType::none returns the value unchanged.
 double round_to(double value, DType dtype);
-// Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number. Both keep
-// the sign of a zero.
+// Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number. Both
+// keep the sign of a zero.
 double truncate_to(double value, DType dtype);
 
 // Converts arrays, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.
