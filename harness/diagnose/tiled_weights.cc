@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -32,10 +33,7 @@ struct RowStates {
 class TiledWeights {
  public:
   TiledWeights(const FailingOutput& failing, ExplanationRanking& ranking)
-      : failing_(failing),
-        geometry_(*failing.geometry),
-        ranking_(ranking),
-        judged_(failing.spec->p_dtype) {
+      : failing_(failing), geometry_(*failing.geometry), ranking_(ranking) {
     double hidden = 0;
     for (const std::size_t r : ranking_.rows()) {
       rows_.push_back(seen_keys(ranking_.answers().row(r)));
@@ -72,20 +70,30 @@ class TiledWeights {
       add(kind_of("P", dtype), fmt::format("P is rounded to {}", name(dtype)), tile,
           {.dtype = dtype});
     }
-    if (judged_ == DType::f32 || judged_ == DType::none) return;
+    if (!can_replay_judged()) return;
     // Goes before rules that may change nothing in these rows.
-    add("P as judged", "", tile, {.dtype = judged_});
+    add("P as judged", "", tile, {.is_judged = true});
     add("small P", "P below the smallest normal number is flushed to zero", tile,
-        {.dtype = judged_, .flushes = true});
+        {.is_judged = true, .flushes = true});
+    if (model().p_divided) return;  // the maximum has no effect
     add("small P", "P is too small: the maximum starts at 0 or at a large finite number", tile,
-        {.dtype = judged_, .starts_at_zero = true});
+        {.is_judged = true, .starts_at_zero = true});
     if (!knows_hidden_) return;
     add("small P", "P is too small: the maximum is taken over hidden keys, too", tile,
-        {.dtype = judged_, .sees_hidden = true});
+        {.is_judged = true, .sees_hidden = true});
   }
 
+  const Model& model() const { return ranking_.answers().model(); }
+  // Returns true if the judged rounding of P follows from the logits.
+  bool can_replay_judged() const {
+    return model().p_rounded != DType::none && !model().p_stochastic &&
+           (model().p_max != MaximumOfP::free || model().p_divided);
+  }
+
+  // How a kernel rounds P: to `dtype`, or as the judged spec says.
   struct Rule {
-    DType dtype;
+    DType dtype = DType::none;
+    bool is_judged = false;
     bool flushes = false, starts_at_zero = false, sees_hidden = false;
   };
   // The largest logits of the tiles up to one, in which the row sees keys.
@@ -105,29 +113,66 @@ class TiledWeights {
       RowVariation variation = answers.stated(id);
       const double sink = answers.side().sinks.empty() ? no_logit : variation.sink;
       variation.round_p = [&, sink, tiles = tiles_of(row, tile)](std::span<const std::int64_t> keys,
-                                                                 std::span<double> p, double,
+                                                                 std::span<double> p, double sum,
                                                                  std::span<double> ties) {
         // p is relative to the row's maximum. A kernel rounds it relative to that of its tile.
         const double largest = std::accumulate(
             tiles.begin(), tiles.end(), sink,
             [](double most, const Tile& one) { return std::max(most, one.visible); });
+        double lost = 0;
         for (std::size_t i = 0; i < keys.size(); ++i) {
           const Tile& at = tiles[static_cast<std::size_t>((keys[i] - row.first) / tile.keys)];
-          const double unit = std::exp(at.maximum(rule) - largest), x = p[i] / unit,
-                       rounded = round_to(x, rule.dtype);
-          ties[i] = unit * tie_of_p(x, rounded, rule.dtype);
-          p[i] = rule.flushes && rounded < smallest_normal(rule.dtype) ? 0 : rounded * unit;
+          const double unit = rule.is_judged && model().p_divided
+                                  ? sum
+                                  : std::exp(held_maximum(at.maximum(rule)) - largest);
+          const HeldWeight held = held_weight(p[i] / unit, rule);
+          lost += p[i] - unit * held.p;
+          ties[i] = unit * held.tie;
+          p[i] = unit * held.p;
         }
+        if (!rule.is_judged || !model().denominator_from_rounded_p) return;
+        for (double& x : p) x *= sum / (sum - lost);
       };
       return answers.answer(id, variation);
     });
   }
 
+  double held_maximum(double maximum) const {
+    switch (model().p_max) {
+      case MaximumOfP::ceil2:
+        return std::ceil(maximum * std::numbers::log2e) * std::numbers::ln2;
+      case MaximumOfP::bf16:
+        return round_to(maximum, DType::bf16);
+      case MaximumOfP::running:
+      case MaximumOfP::one:
+      case MaximumOfP::free:
+        break;
+    }
+    return maximum;
+  }
+
+  // P as a kernel holds it, and the spacing if an fp32 error may round it the other way.
+  struct HeldWeight {
+    double p = 0, tie = 0;
+  };
+  HeldWeight held_weight(double x, const Rule& rule) const {
+    const DType dtype = rule.is_judged ? model().p_rounded : rule.dtype;
+    const double factor = rule.is_judged ? model().p_prescale : 1,
+                 rounded = rule.is_judged ? model().rounded_p(x) : round_to(x, dtype);
+    const bool is_flushed = rule.flushes && rounded * factor < smallest_normal(dtype);
+    const bool toward_zero = rule.is_judged && model().truncates_p();
+    return {is_flushed ? 0 : rounded,
+            tie_of_p(x * factor, rounded * factor, dtype, toward_zero) / factor};
+  }
+
   // Returns the spacing at x if the fp32 error of an exponential may round x the other way,
   // otherwise 0.
-  static double tie_of_p(double x, double rounded, DType dtype) {
+  static double tie_of_p(double x, double rounded, DType dtype, bool toward_zero) {
     if (!(x > 0)) return 0;
-    return tie_at(x, rounded, dtype, fp32_error * x * std::max(1.0, std::abs(std::log(x))));
+    const double error = fp32_error * x * std::max(1.0, std::abs(std::log(x)));
+    if (!toward_zero) return tie_at(x, rounded, dtype, error);
+    const double spacing = ulp(x, dtype), above = x - rounded;
+    return std::min(above, spacing - above) <= error ? spacing : 0;
   }
   static double smallest_normal(DType dtype) {
     return 2 * half_smallest_subnormal(dtype) * std::ldexp(1.0, significand_bits(dtype) - 1);
@@ -182,7 +227,6 @@ class TiledWeights {
   const FailingOutput& failing_;
   const Geometry& geometry_;
   ExplanationRanking& ranking_;
-  const DType judged_;
   std::vector<RowStates> rows_;  // as ranking_.rows()
   bool knows_hidden_ = false;    // some rows' tiles have hidden keys, and their logits are known
 };

@@ -38,6 +38,12 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+double rounded_p(double p, const RoundingSpec& spec) {
+  const double held = p * spec.p_prescale;
+  return (spec.p_toward_zero ? truncate_to(held, spec.p_dtype) : round_to(held, spec.p_dtype)) /
+         spec.p_prescale;
+}
+
 // Writes what a kernel computes that rounds P relative to the largest logit up to its tile of keys,
 // or to `first_maximum`, and nothing else.
 void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maximum) {
@@ -54,8 +60,7 @@ void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maxim
       sum *= rescale;
       for (double& x : o) x *= rescale;
       for (std::size_t n = begin; n < end; ++n) {
-        const double p = std::exp(detail.s[n] - maximum),
-                     rounded = round_to(p, filled.spec.p_dtype);
+        const double p = std::exp(detail.s[n] - maximum), rounded = rounded_p(p, filled.spec);
         const auto value = value_of(filled, id, detail.keys.begin + static_cast<std::int64_t>(n));
         sum += p;
         for (std::size_t j = 0; j < o.size(); ++j) o[j] += rounded * value[j];
@@ -141,6 +146,25 @@ TEST(TiledWeights, MaximumStartsAtZeroBesideSink) {
   FilledProblem filled(problem);
   std::ranges::fill(filled.geometry.side.sinks, -11.0F);
   respecify(filled, filled.spec);
+  attend_by_tiles(filled, 64, 0);
+  const FailingProblem failing(filled);
+  ASSERT_TRUE(failing.fails());
+  EXPECT_EQ(likeliest_change(failing.output),
+            "P is too small: the maximum starts at 0 or at a large finite number");
+}
+
+// A replay that ignores the factor of P or the direction of its rounding is another kernel.
+TEST(TiledWeights, ReplaysScaledTruncatedP) {
+  Problem problem = small_problem();
+  problem.law = Law::negative_logits;
+  problem.scale = 13.0 / 320;
+  FilledProblem filled(problem);
+  RoundingSpec spec = filled.spec;
+  spec.p_prescale = 0.5;
+  spec.p_toward_zero = true;
+  respecify(filled, spec);
+  attend_by_tiles(filled, 64, -std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(FailingProblem(filled).fails());
   attend_by_tiles(filled, 64, 0);
   const FailingProblem failing(filled);
   ASSERT_TRUE(failing.fails());
