@@ -17,7 +17,7 @@ inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1
 
 // TP: the rounding of one row's P, in units of u_P. near_zero() is e_k = min(eta_P / l, p_k).
 // independent() is a key's squared weight among independent errors. coherent() is its weight w_k
-// among errors that a cell shares.
+// among errors that a cell shares, which random roundings do not have.
 struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
@@ -27,8 +27,23 @@ struct PWeights {
   double t_of_p = 1, u_one = 0;
 
   const RowRounding* row = nullptr;  // a row with its own kappas, or null
+  bool is_random = false;            // P is rounded up or down at random
 
   double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
+  // Returns the largest error near zero. A random rounding may raise a P of nearly 0 to 2 eta_P.
+  double largest_near_zero(double p) const {
+    if (!is_random) return near_zero(p);
+    return p > 0 ? 2 * near_zero_limit : 0;
+  }
+  // Returns the variance near zero. A random rounding in a step [0, 2 eta] has p (2 eta - p), and
+  // on average over a step (2 eta)^2 / 6. This average is the minimum above eta, because another
+  // maximum moves P within its step.
+  double variance_near_zero(double p) const {
+    if (!is_random) return near_zero(p) * near_zero(p) / 3;
+    const double of_key = p * one, of_first_step = of_key * (2 * near_zero_limit - of_key);
+    return of_key < near_zero_limit ? of_first_step
+                                    : std::max(of_first_step, 2 * square(near_zero_limit) / 3);
+  }
   double largest_kappa(double p) const {
     const double t = p * t_of_p;
     return t > 1 - u_one ? std::max(min_kappa, square((1 - t) / u_one)) : 1 / min_kappa;
@@ -37,11 +52,9 @@ struct PWeights {
     const double of_key = row == nullptr ? kappa_p : row->kappa_of(p * t_of_p);
     return u_one == 0 ? of_key : std::min(of_key, largest_kappa(p));
   }
-  double independent(double p) const {
-    return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
-  }
+  double independent(double p) const { return kappa_of(p) * p * p + variance_near_zero(p); }
   // Returns true if every P has kappa_p. plain() then equals independent().
-  bool is_plain() const { return row == nullptr && u_one == 0; }
+  bool is_plain() const { return row == nullptr && u_one == 0 && !is_random; }
   double plain(double p) const { return kappa_p * p * p + near_zero(p) * near_zero(p) / 3; }
   double coherent(double p) const {
     const double of_key = std::max(kappa_shared, row == nullptr ? 0 : row->kappa_of(p * t_of_p));
@@ -64,7 +77,8 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
           model.kappa_shared,
           row.t_of_p * of_sum,
           one_is_exact ? model.u_p : 0,
-          row.is_local ? &row : nullptr};
+          row.is_local ? &row : nullptr,
+          model.p_stochastic};
 }
 // Returns the relative loss of sum p_k x_kj if P is truncated: the root of TP's systematic part.
 inline double truncated_share(const Model& model) {

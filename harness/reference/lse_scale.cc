@@ -26,12 +26,15 @@ double of_logits(const BlockSums& sums, std::int64_t row, const double* p) {
          (squares + cell_sums(sums.tied.data()[row].cells, errors.data()).excess());
 }
 
-// Returns u_P^2 times the sum over cells of (sum w_k)^2, with w_k = of_p.coherent(p_k).
+// Returns u_P^2 times the sum over cells of (sum w_k)^2, with w_k = of_p.coherent(p_k). Random
+// roundings are independent.
 double of_rounded_denominator(const BlockSums& sums, std::int64_t row, const double* p,
                               const PWeights& of_p) {
   const auto [begin, end] = sums.block->keys_of(row);
-  std::vector<double> weights(static_cast<std::size_t>(end));
   double squares = 0;
+  for (std::int64_t k = begin; k < end && of_p.is_random; ++k) squares += of_p.independent(p[k]);
+  if (of_p.is_random) return square(sums.model.u_p) * squares;
+  std::vector<double> weights(static_cast<std::size_t>(end));
   for (std::int64_t k = begin; k < end; ++k)
     squares += square(weights.data()[k] = of_p.coherent(p[k]));
   const CellSums of_cells = cell_sums(sums.tied.data()[row].cells, weights.data());
@@ -65,9 +68,8 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
     variance += square(shift) / shared_slack;
   }
   if (model.product_error > 0) {
-    block.for_seen(row, [&](std::int64_t k) {
-      variance += p[k] * sums.logits.product_variance(row, k);
-    });
+    block.for_seen(
+        row, [&](std::int64_t k) { variance += p[k] * sums.logits.product_variance(row, k); });
   }
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {

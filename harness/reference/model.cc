@@ -73,10 +73,10 @@ Model::Model(const RoundingSpec& spec, double scale)
   p_normalized = p_divided && !p_stochastic;
   if (p_divided) denominator_from_rounded_p = false;  // the sum is made before the division
   if (rounds_p && p_toward_zero) {
-    kappa_p = kappa_truncated, largest_p = 2;
+    kappa_p = kappa_truncated, largest_p = 2, max_kappa = 4;
     kappa_shared = 4 * kappa_coherent;
-  } else if (p_stochastic) {  // an error of f (1 - f) ulp^2, and equal P have other errors
-    kappa_p = kappa_shared = 2 * kappa, largest_p = 2;
+  } else if (p_stochastic) {  // a variance of f (1 - f) ulp^2 for a fraction f, at most ulp^2 / 4
+    kappa_p = 2 * kappa, largest_p = 2;
   }
   // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
   // square 1/2.

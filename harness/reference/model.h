@@ -63,6 +63,12 @@ struct Model {
     const double held = p * p_prescale;
     return (p_toward_zero ? p_rounder.toward_zero(held) : p_rounder.nearest(held)) / p_prescale;
   }
+  // Returns the standard deviation of a P that a kernel rounds up or down at random.
+  double random_error(double p) const {
+    const double held = p * p_prescale, low = p_rounder.toward_zero(held),
+                 high = low + ulp(held, p_rounded);
+    return std::sqrt(std::max(0.0, (held - low) * (high - held))) / p_prescale;
+  }
   double rounded_out(double o) const {
     return out_toward_zero ? out_rounder.toward_zero(o) : out_rounder.nearest(o);
   }
@@ -82,6 +88,7 @@ struct Model {
   double kappa_p = kappa;                // of log-uniform significands, in u_P^2
   double kappa_shared = kappa_coherent;  // the same for keys that share a cell
   double largest_p = 1;                  // largest relative error, in u_P
+  double max_kappa = 1;                  // largest kappa of keys with one significand
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded

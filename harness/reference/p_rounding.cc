@@ -175,7 +175,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   }
   const bool weights_are_p = model.eta_p == 0 && model.p_max != MaximumOfP::one;
   std::vector<std::int64_t> tied;
-  for (std::int64_t r = 0; r < block.rows; ++r) {
+  for (std::int64_t r = 0; r < block.rows && !model.p_stochastic; ++r) {
     TiedKeys& of_row = sums.tied.data()[r];
     if (of_row.cells.empty()) continue;
     tied.push_back(r);

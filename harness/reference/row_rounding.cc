@@ -239,6 +239,11 @@ void RowRoundings::for_tiles(const Model& model, const Guess& guess, double m, c
 
 // Sets lag_[i] to the lag of key i.
 void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
+  // A normalised P depends on no maximum.
+  if (model.p_divided) {
+    std::ranges::fill(lag_, 1.0);
+    return;
+  }
   for_tiles(model, guess, m, sink, [this](std::int64_t begin, std::int64_t end, double lag) {
     std::fill(lag_.begin() + begin, lag_.begin() + end, lag);
   });
@@ -248,7 +253,7 @@ double RowRoundings::error_of(const Model& model, std::size_t i) const {
   // A P that is a power of two except for fp64 noise must not be truncated below it.
   const double p = t_[i] * lag_[i] * (1 + 1e-12);
   if (p == 0) return 0;
-  return (model.rounded_p(p) - p) / p;
+  return (model.p_stochastic ? model.random_error(p) : model.rounded_p(p) - p) / p;
 }
 
 // Computes delta_k = rnd(p_k) - p_k. If S is rounded, the p_k are computed from rounded logits.
@@ -308,7 +313,7 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   result.is_local = result.is_flat = false;
   result.errors.clear();
   result.error_sum = result.sum_variance = 0;
-  if (model.p_rounded == DType::none || model.p_stochastic) return;
+  if (model.p_rounded == DType::none) return;
   if (model.p_normalized) {
     result.t_of_p = 1;
     result.is_flat = is_flat(model, block, row);
@@ -318,8 +323,10 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   const Sink* sink = block.sink(row);
   const double* p = block.p_of(row);
   double m = largest_logit(block, row);
-  result.t_of_p = block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
-  result.is_flat = is_flat(model, block, row);
+  result.t_of_p =
+      model.p_divided ? 1 : block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
+  // Rows do not share random errors.
+  result.is_flat = !model.p_stochastic && is_flat(model, block, row);
   const bool some_are_few = find_octaves(model, block, row, cells, m, result);
   const bool any_maximum = model.p_max == MaximumOfP::free;
   if (!some_are_few && !result.is_flat && !any_maximum) return;
@@ -350,13 +357,13 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   if (any_maximum) find_shares(model);
   for (std::size_t g = 0; g < largest.size(); ++g) {
     double of_octave = few_[g] ? std::min(largest[g] / (octaves_.squares[g] * square(model.u_p)),
-                                          square(model.largest_p)) /
+                                          model.max_kappa) /
                                      shared_slack
                                : 0;
     if (any_maximum && shares_[g] > 0.35) {
-      of_octave = std::max(
-          of_octave,
-          (shares_[g] * square(model.largest_p) + (1 - shares_[g]) * model.kappa_p) / shared_slack);
+      of_octave =
+          std::max(of_octave, (shares_[g] * model.max_kappa + (1 - shares_[g]) * model.kappa_p) /
+                                  shared_slack);
     }
     result.kappas[g] = std::max(model.kappa_p, of_octave);
   }

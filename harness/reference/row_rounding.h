@@ -93,7 +93,8 @@ class RowRoundings {
   void find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
                        const Cells& cells, RowRounding& result);
   void find_shares(const Model& model);
-  // Returns (rounded - exact) / exact of key i's P under the maximum in lag_.
+  // Returns (rounded - exact) / exact of key i's P under the maximum in lag_, or its standard
+  // deviation if P is rounded at random.
   double error_of(const Model& model, std::size_t i) const;
 
   Octaves octaves_;

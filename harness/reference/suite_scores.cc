@@ -250,6 +250,7 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
     mean_o += p[k] * (on_o[k] + offset_o);
     mean_gradient += p[k] * (on_gradient[k] + offset_gradient);
   }
+  if (model.p_stochastic) return {unit_squared * sum_o, unit_squared * sum_gradient};
   const Cells& cells = scales_->p_cells(row);
   for (auto* tied : {&tied_of_o_, &tied_of_gradient_}) tied->resize(cells.keys.size());
   for (std::size_t i = 0; i < cells.keys.size(); ++i) {

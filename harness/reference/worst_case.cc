@@ -76,7 +76,7 @@ WorstSums worst_sums(const BlockSums& sums, std::int64_t row, double of_product)
   const PWeights weights = p_weights(model, block.total.data()[row], sums.rounding.data()[row]);
   double near_zero = 0;
   for (std::int64_t k = keys.begin; k < keys.end && model.eta_p > 0; ++k)
-    near_zero += weights.near_zero(sums.logits.p_of(row)[k]);
+    near_zero += weights.largest_near_zero(block.p_of(row)[k]);
   WorstSums worst{of_logits.p_sd + of_all * of_logits.p,
                   of_logits.sd_squared +
                       of_all * (2 * of_logits.sd + of_all * static_cast<double>(keys.size())),
@@ -113,7 +113,7 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
               of_all = model.exp2_error + of_product(r),
               weights = p_weights(model, block.total.data()[r], sums.rounding.data()[r])](
                  std::int64_t k) {
-        return p[k] * (sd[k] + of_all) + model.u_p * weights.near_zero(p[k]);
+        return p[k] * (sd[k] + of_all) + model.u_p * weights.largest_near_zero(p[k]);
       };
     });
     product(block, sums.logits.weights, head.v_abs, moments.first);

@@ -111,6 +111,7 @@ double p_variance(const SingleRow& row, const Numbers& v, double o) {
   double independent = 0;
   for (std::size_t k = 0; k < row.keys; ++k)
     independent += weights.independent(row.p[k]) * square(v[k] - from);
+  if (row.model.p_stochastic) return square(row.model.u_p) * independent;
   const Numbers shared =
       each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
   const double of_truncation = square(truncated_share(row.model) * o *
@@ -329,7 +330,7 @@ double exact_bound(const SingleRow& row, std::size_t column) {
                        model.exp2_error + of_products;
     for (const Numbers& shifts : row.tie_shifts) of_weight += std::abs(shifts[k]);
     if (std::exp(row.s[k] - row.m) < model.skipped_below) of_weight += 1;
-    const double near_zero = model.u_p * weights.near_zero(row.p[k]);
+    const double near_zero = model.u_p * weights.largest_near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
   }
@@ -386,8 +387,10 @@ double exact_lse_variance(const SingleRow& row) {
   }
   if (model.denominator_from_rounded_p) {
     const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
-    variance += at_least_shared(square(model.u_p) * sum_over_cells(row.p_cells, shared),
-                                row.rounding.error_sum * row.l / total) +
+    double independent = 0;
+    for (const double of_key : p) independent += weights.independent(of_key);
+    const double of_p = model.p_stochastic ? independent : sum_over_cells(row.p_cells, shared);
+    variance += at_least_shared(square(model.u_p) * of_p, row.rounding.error_sum * row.l / total) +
                 square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
   return with_stored_lse(model, row.lse + row.row_bias, variance + square(4 * u32 * row.row_bias));

@@ -233,9 +233,13 @@ class Row : QuadRoundedP {
     }
     variance += exp2_variance(p, count);
     if (sums_rounded_p()) {
-      const double of_cells =
+      double of_p =
           sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
-      variance += std::max(of_cells, sq(sum(shared_) * (lt_ / l)) / c_.slack) +
+      if (is_random()) {
+        of_p = 0;
+        for (std::size_t k = 0; k < keys_; ++k) of_p += independent(k) * sq(lt_ / l);
+      }
+      variance += std::max(of_p, sq(sum(shared_) * (lt_ / l)) / c_.slack) +
                   sq(c_.truncated * c_.u_P * (lt_of_keys_ / l));
     }
     variance += sq(4 * c_.u32 * row_bias_);

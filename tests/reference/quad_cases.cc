@@ -379,6 +379,17 @@ std::vector<QuadPair> quad_pairs() {
     s.p_dtype = DType::e4m3, s.p_prescale = 256;
     s.p_normalized = s.p_stochastic = s.denominator_from_rounded_p = true;
   });
+  add("p_stochastic_near_zero", with([](Problem& p) { p.law = Law::llm; }), [](RoundingSpec& s) {
+    s.p_dtype = DType::e4m3, s.p_stochastic = s.denominator_from_rounded_p = true;
+  });
+  // All P are equal. A kernel may start at the sink.
+  add("p_stochastic_from_sink",
+      with([](Problem& p) { p.sinks = Sinks::large, p.k_scale = 0, p.seq_kv = 70; }),
+      [](RoundingSpec& s) { s.p_stochastic = true; });
+  add("p_stochastic_free", with([](Problem& p) { p.k_scale = 0; }),
+      [](RoundingSpec& s) { s.p_stochastic = true, s.p_max = MaximumOfP::free; });
+  add("p_stochastic_normalized_alike", with([](Problem& p) { p.k_scale = 0; }),
+      [](RoundingSpec& s) { s.p_stochastic = s.p_normalized = true; });
   // All keys are at least 31 positions away, and the largest slope is 1/4.
   add("tanh_below_alibi", with([](Problem& p) {
         p.softcap = 1, p.alibi = Alibi::standard, p.mask = Mask::causal_top_left;

@@ -21,11 +21,22 @@ class QuadRoundedP : public QuadSoftmax {
   QuadRoundedP(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
                std::int64_t sample, std::int64_t head, std::int64_t row)
       : QuadSoftmax(geometry, inputs, spec, sample, head, row) {
-    if (spec_.p_dtype != DType::f32 && !spec_.p_stochastic) round_p();
+    if (spec_.p_dtype != DType::f32) round_p();
   }
 
  protected:
-  double e(std::size_t k) const { return std::min(c_.eta_P / (is_divided() ? 1 : lt_), p_[k]); }
+  double eta_of_p() const { return c_.eta_P / (is_divided() ? 1 : lt_); }
+  double e(std::size_t k) const { return std::min(eta_of_p(), p_[k]); }
+  bool is_random() const { return spec_.p_stochastic && spec_.p_dtype != DType::f32; }
+  // The variance of one key's P. If it is rounded up or down at random, near zero that of a step.
+  double independent(std::size_t k) const {
+    double near_zero = sq(e(k)) / 3;
+    if (is_random()) {
+      near_zero = p_[k] * (2 * eta_of_p() - p_[k]);
+      if (p_[k] >= eta_of_p()) near_zero = std::max(near_zero, sq(2 * eta_of_p()) / 6);
+    }
+    return kappa(k) * sq(c_.u_P * p_[k]) + near_zero;
+  }
   double w(std::size_t k) const {
     // A sink, after the keys, has no kappa of its own.
     const double of_key = std::max(c_.kappa_t, k < kappas_.size() ? kappas_[k] : 0);
@@ -55,9 +66,15 @@ class QuadRoundedP : public QuadSoftmax {
     return (spec_.p_toward_zero ? truncated(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /
            spec_.p_prescale;
   }
+  // The root of (distance to the number below) (distance to the number above).
+  double random_error(double t) const {
+    const double held = t * spec_.p_prescale, below = truncated(held, spec_.p_dtype),
+                 above = below + ulp(held, spec_.p_dtype);
+    return std::sqrt(std::max((held - below) * (above - held), 0.0)) / spec_.p_prescale;
+  }
   // exp of the distance to the largest logit of the keys, without the sink.
   double t_of_keys(std::size_t k) const {
-    return is_normalized() ? p_[k] : static_cast<double>(expq(s_exact_[k] - m_of_keys_));
+    return is_divided() ? p_[k] : static_cast<double>(expq(s_exact_[k] - m_of_keys_));
   }
   int octave(std::size_t k) const {
     const double t = t_of_keys(k) * (1 + 1e-12);
@@ -102,14 +119,15 @@ class QuadRoundedP : public QuadSoftmax {
     }
     return result;
   }
-  // Returns the error of each p_k with these maxima.
+  // Returns the error of each p_k with these maxima, or its standard deviation.
   Column errors_under(const Column& maxima) const {
     const double m = c_.u_S > 0 ? largest_rounded(keys_) : static_cast<double>(m_of_keys_);
     Column errors(n_, 0);
     for (std::size_t k = 0; k < keys_; ++k) {
       // (1 + 1e-12) keeps fp64 noise from truncating a power of two
-      const double t = t_of_keys(k) * std::exp(m - maxima[k]) * (1 + 1e-12);
-      if (t != 0) errors[k] = (rounded_p(t) - t) / t * p_[k];
+      const double lag = is_divided() ? 1 : std::exp(m - maxima[k]);
+      const double t = t_of_keys(k) * lag * (1 + 1e-12);
+      if (t != 0) errors[k] = (is_random() ? random_error(t) : rounded_p(t) - t) / t * p_[k];
     }
     return errors;
   }
@@ -159,7 +177,7 @@ class QuadRoundedP : public QuadSoftmax {
       few[g] = of_cells[g] > sq(squares[g]) / 8 && 1024 * squares[g] >= all_squares;
       some |= few[g];
     }
-    const bool flat = is_flat_ = is_flat(), free = spec_.p_max == MaximumOfP::free;
+    const bool flat = is_flat_ = is_flat() && !is_random(), free = spec_.p_max == MaximumOfP::free;
     if (!some && !flat && !free) return;
     Column worst;
     for (const Column& of : all_maxima(flat && !bias_.empty() && has_bias_)) {
@@ -188,11 +206,12 @@ class QuadRoundedP : public QuadSoftmax {
         const auto g = static_cast<std::size_t>(octave(k));
         double kappa = c_.kappa;
         if (few[g])
-          kappa = std::max(
-              kappa, std::min(sq(c_.largest), largest[g] / (sq(c_.u_P) * squares[g])) / c_.slack);
+          kappa =
+              std::max(kappa, std::min(c_.largest_square, largest[g] / (sq(c_.u_P) * squares[g])) /
+                                  c_.slack);
         if (one_share[g] > 0.35)
           kappa = std::max(
-              kappa, (one_share[g] * sq(c_.largest) + (1 - one_share[g]) * c_.kappa) / c_.slack);
+              kappa, (one_share[g] * c_.largest_square + (1 - one_share[g]) * c_.kappa) / c_.slack);
         kappas_.push_back(kappa);
       }
     }
@@ -233,13 +252,14 @@ class QuadRoundedP : public QuadSoftmax {
   }
   double p_variance(const Column& x) const {
     if (is_normalized()) return normalized_variance(x);
-    double independent = 0, mean = 0;
+    double variance = 0, mean = 0;
     for (std::size_t k = 0; k < keys_; ++k) {
-      independent += (kappa(k) * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+      variance += independent(k) * sq(x[k]);
       mean += p_[k] * x[k];
     }
-    independent += sq(c_.truncated * c_.u_P * mean);
-    return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
+    if (is_random()) return variance;
+    variance += sq(c_.truncated * c_.u_P * mean);
+    return variance + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
   }
 
   Column kappas_, shared_, deltas_;  // local kappas; errors of a flat row; errors of normalised P

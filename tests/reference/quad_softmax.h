@@ -28,7 +28,8 @@ inline double sq(double x) { return x * x; }
 struct QuadConstants {
   double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55, kappa_t0 = kappa_t, slack = 1.2;
   double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv, eta_pv;
-  double largest = 1, truncated = 0;  // largest and mean error of a P, in u_P
+  // The largest, largest mean square and mean error of a P, in u_P.
+  double largest = 1, largest_square = 1, truncated = 0;
   bool qk_rz, pv_rz;
 
   explicit QuadConstants(const RoundingSpec& spec) {
@@ -37,9 +38,9 @@ struct QuadConstants {
     eta_P = eta(spec.p_dtype) / spec.p_prescale;
     if (spec.p_toward_zero && !p_is_fp32) {
       truncated = 1 / (2 * std::log(2.0));
-      kappa = truncated - sq(truncated), kappa_t *= 4, largest = 2;
+      kappa = truncated - sq(truncated), kappa_t *= 4, largest = 2, largest_square = 4;
     } else if (spec.p_stochastic && !p_is_fp32) {
-      kappa = kappa_t = 0.36, largest = 2;
+      kappa = 0.36, largest = 2;
     }
     u_tile = rounds(spec.o_between_tiles) ? unit_roundoff(spec.o_between_tiles) : 0;
     eta_tile = rounds(spec.o_between_tiles) ? eta(spec.o_between_tiles) : 0;

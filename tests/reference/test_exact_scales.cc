@@ -186,6 +186,23 @@ TEST(ExactScales, SkippedKeysOfLaterBlock) {
   EXPECT_GT(met.exp2_terms, 0) << "no key is skipped";
 }
 
+// In e4m3 without a factor, many P are below the smallest number.
+TEST(ExactScales, RandomPNearZero) {
+  for (const std::int64_t keys : {std::int64_t{150}, long_row + 12}) {
+    Problem problem;
+    problem.dtype = DType::bf16;
+    problem.seq_kv = keys;
+    problem.law = Law::llm;
+    RoundingSpec spec = strict_spec(problem);
+    spec.p_dtype = DType::e4m3, spec.p_stochastic = true;
+    Met met;
+    compare(FilledProblem(problem), spec, met);
+    spec.denominator_from_rounded_p = true;
+    compare(FilledProblem(problem), spec, met);
+    EXPECT_EQ(met.long_rows + met.short_rows, 2);
+  }
+}
+
 // Norms of q and k bound a logit's error, but not the variance from the error of each product.
 TEST(ExactScales, LongRowWithErrorOfEachProduct) {
   Problem problem;

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "harness/base/counter_hash.h"
 #include "harness/problem/side_inputs.h"
 
 namespace plumbline::test {
@@ -35,7 +36,9 @@ float tensor_core_step(float sum, const double* products, int count, int fractio
 class Kernel {
  public:
   Kernel(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random)
-      : row_(row), spec_(spec), random_(random) {}
+      : row_(row), spec_(spec), random_(random) {
+    if (spec_.p_stochastic) stream_ = random_();
+  }
 
   SimulatedRow run() {
     draw_logits();
@@ -182,10 +185,10 @@ class Kernel {
     float sum = 0;
     p_.clear();
     for (std::size_t k = begin; k < end; ++k) {
-      const float t = exponential(logits_[k] - m_);
-      sum += spec_.denominator_from_rounded_p ? rounded_p(t) : t;
+      const float t = exponential(logits_[k] - m_), rounded = rounded_p(t);
+      sum += spec_.denominator_from_rounded_p ? rounded : t;
       const float scale = row_.p_scale.empty() ? 1 : row_.p_scale[k];
-      p_.push_back(is_fp8(spec_.p_dtype) ? rounded_p(t) * scale : rounded_p(t * scale));
+      p_.push_back(is_fp8(spec_.p_dtype) || scale == 1 ? rounded * scale : rounded_p(t * scale));
     }
     l_ = std::fma(l_, rescale, sum);
     if (spec_.pv_accumulator.toward_zero) {
@@ -236,12 +239,22 @@ class Kernel {
     return std::nextafter(nearest, nearest < t ? std::numeric_limits<float>::infinity() : 0.0F);
   }
 
-  float rounded_p(float t) const {
+  float rounded_p(float t) {
     if (!is_narrow(spec_.p_dtype)) return t;
     const double held = double{t} * spec_.p_prescale;
-    return static_cast<float>(
-        (spec_.p_toward_zero ? truncate_to(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /
-        spec_.p_prescale);
+    const double rounded = spec_.p_stochastic    ? rounded_at_random(held)
+                           : spec_.p_toward_zero ? truncate_to(held, spec_.p_dtype)
+                                                 : round_to(held, spec_.p_dtype);
+    return static_cast<float>(rounded / spec_.p_prescale);
+  }
+
+  // Rounds up with the probability that leaves no bias.
+  double rounded_at_random(double x) {
+    constexpr std::uint64_t purpose = 1;
+    const double below = truncate_to(x, spec_.p_dtype), step = ulp(x, spec_.p_dtype),
+                 drawn = static_cast<double>(counter_hash(stream_, purpose, counter_++) >> 11) *
+                         0x1p-53;
+    return below + (drawn < (x - below) / step ? step : 0);
   }
 
   void multiply(std::size_t begin, float rescale) {
@@ -291,6 +304,7 @@ class Kernel {
   const ExactRow& row_;
   const RoundingSpec& spec_;
   std::mt19937_64& random_;
+  std::uint64_t stream_ = 0, counter_ = 0;  // of random roundings
   std::vector<double> logits_;
   std::size_t tile_ = 0, splits_ = 1;
   bool reverse_ = false, lazy_ = false, start_with_sink_ = false;

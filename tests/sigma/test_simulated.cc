@@ -180,6 +180,13 @@ const std::vector<Feature> features{
     {"p_truncated_denominator", fma_and([](RoundingSpec& s, const Problem&) {
        s.p_toward_zero = s.denominator_from_rounded_p = true;
      })},
+    {"p_stochastic", fma_and([](RoundingSpec& s, const Problem&) { s.p_stochastic = true; })},
+    {"p_stochastic_e4m3", fma_and([](RoundingSpec& s, const Problem&) {
+       s.p_stochastic = true, s.p_dtype = DType::e4m3;
+     })},
+    {"p_stochastic_denominator", fma_and([](RoundingSpec& s, const Problem&) {
+       s.p_stochastic = s.denominator_from_rounded_p = true;
+     })},
     {"q_prescaled_without_log2e", fma_and([](RoundingSpec& s, const Problem& p) {
        s.q_prescaled = p.dtype, s.q_prescaled_without_log2e = true;
      })},
@@ -372,6 +379,13 @@ const std::vector<Wide> wide{
      "all P are alike: numerator and denominator have the same error"},
     {"p_truncated_denominator", [](const Situation&) { return true; }, 0.15,
      "likewise where V is constant or one key has most of the weight"},
+    {"p_stochastic_denominator", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
+     "as denominator"},
+    {"p_stochastic_denominator",
+     [](const Situation& s) {
+       return s.law == Law::peaky || s.law == Law::needle || s.law == Law::sink;
+     },
+     0.25, "as denominator"},
     {"o_between_tiles", [](const Situation&) { return true; }, 0.2,
      "tiles may be of 16 keys, these are of 16 to 128; and each O counts by the largest of them"},
     {"reciprocal", [](const Situation&) { return true; }, 0.1,
