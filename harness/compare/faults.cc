@@ -144,8 +144,10 @@ class FaultFinder {
     constexpr double u32 = 0x1p-24;
     const auto& spec = *in_.spec;
     const auto keys = static_cast<double>(geometry_.length_kv(b));
-    const double p = 2 * unit_roundoff(spec.p_dtype) +
-                     keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
+    // Truncation, or a random rounding, may move P by a whole step.
+    const double smallest =
+        half_smallest_subnormal(spec.p_dtype) * (spec.p_toward_zero || spec.p_stochastic ? 2 : 1);
+    const double p = 2 * unit_roundoff(spec.p_dtype) + keys * smallest / spec.p_prescale;
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
     const double accumulation =
         (keys + 16) *
@@ -157,6 +159,16 @@ class FaultFinder {
            merge_slack_;
   }
 
+  // Returns by how much sums in fp16 may underflow: half its smallest number per key, in the units
+  // of the output, for a denominator of 1.
+  double underflow(std::int64_t b, std::int64_t head_kv) const {
+    const RoundingSpec& spec = *in_.spec;
+    if (spec.pv_accumulator.dtype != DType::f16) return 0;
+    const KeyValues values(geometry_, nullptr, nullptr, InputRounding(spec));
+    return static_cast<double>(geometry_.length_kv(b)) * half_smallest_subnormal(DType::f16) /
+           spec.p_prescale * values.factor_of_sums(b, head_kv);
+  }
+
   // Sets the range of possible outputs of a sample for each key head and column, [H, D]. An output
   // is a convex combination of v, up to the rounding of P (weights need not sum to 1), of the sums
   // and of the output.
@@ -166,10 +178,14 @@ class FaultFinder {
     const double relative = relative_slack(b);
     least_.resize(size);
     most_.resize(size);
+    double of_sums = 0;
     for (std::size_t at = 0; at < size; ++at) {
+      const auto head_kv = static_cast<std::int64_t>(at) / problem_.head_dim_vo;
+      if (static_cast<std::int64_t>(at) % problem_.head_dim_vo == 0)
+        of_sums = underflow(b, head_kv);
       const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
       const double magnitude = std::max(std::abs(lowest), std::abs(highest)),
-                   slack = magnitude * relative + ulp(magnitude, dtype_);
+                   slack = magnitude * relative + of_sums + ulp(magnitude, dtype_);
       least_[at] = saturated(lowest - slack, dtype_);
       most_[at] = saturated(highest + slack, dtype_);
     }

@@ -108,15 +108,6 @@ void find_chunk_norms(HeadData& head) {
   }
 }
 
-double factor_of_sums(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv) {
-  const Problem& problem = question.geometry.problem();
-  double factor = 1;
-  if (question.key_values.scales_v_outside() && problem.scale_tokens() == 0)
-    factor = double{question.side.v_scale[kv_scale_at(problem, sample, 0, head_kv)]};
-  for (const float out_scale : question.side.out_scale) factor /= double{out_scale};
-  return factor;
-}
-
 }  // namespace
 
 Norms norms(std::span<const double> x) {
@@ -144,7 +135,7 @@ HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std:
   head.k.resize(static_cast<std::size_t>(head.keys * head.dim_qk));
   head.v.resize(static_cast<std::size_t>(head.keys * head.dim_vo));
   head.scaled_outside = question.key_values.scales_outside();
-  head.factor_of_sums = factor_of_sums(question, sample, head_kv);
+  head.factor_of_sums = question.key_values.factor_of_sums(sample, head_kv);
   const auto row_of = [](Buffer<double>& matrix, std::int64_t row, std::int64_t dims) {
     return std::span(matrix).subspan(static_cast<std::size_t>(row * dims),
                                      static_cast<std::size_t>(dims));

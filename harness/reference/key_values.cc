@@ -65,6 +65,15 @@ void KeyValues::value(std::int64_t sample, std::int64_t key, std::int64_t head_k
   }
 }
 
+double KeyValues::factor_of_sums(std::int64_t sample, std::int64_t head_kv) const {
+  const Problem& problem = geometry_.problem();
+  double factor = 1;
+  if (scales_v_outside() && problem.scale_tokens() == 0)
+    factor = double{geometry_.side.v_scale[kv_scale_at(problem, sample, 0, head_kv)]};
+  for (const float out_scale : geometry_.side.out_scale) factor /= double{out_scale};
+  return factor;
+}
+
 void KeyValues::load(const void* tensor, DType dtype, std::int64_t offset,
                      const std::vector<float>& scales, std::size_t at, std::span<double> to) const {
   decode_vector(dtype, tensor, offset, to);

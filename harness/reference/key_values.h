@@ -33,6 +33,8 @@ class KeyValues {
   bool scales_outside() const { return scales_v_outside() || !geometry_.side.out_scale.empty(); }
   // Returns true if a kernel applies V's scale to its sums or, if tokens have their own, to its P.
   bool scales_v_outside() const { return has_scales_ && dequantized_ == DType::none; }
+  // Returns the scales that multiply a kernel's sums. Those of tokens multiply P.
+  double factor_of_sums(std::int64_t sample, std::int64_t head_kv) const;
 
  private:
   void load(const void* tensor, DType dtype, std::int64_t offset, const std::vector<float>& scales,

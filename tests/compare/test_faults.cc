@@ -92,6 +92,82 @@ TEST(Faults, NoneInExactOutputWithFeatures) {
   EXPECT_EQ(faults_of(FilledProblem(custom)).total(), 0);
 }
 
+// Returns a problem with V = 1e-5 in fp16 and an fp32 output.
+FilledProblem with_small_v(const Problem& of) {
+  Problem problem = of;
+  problem.out_dtype = DType::f32;
+  problem.v_law = VLaw::constant;
+  FilledProblem filled(problem);
+  std::vector<float> v(filled.v.size() / size_in_bytes(problem.kv()), 1e-5F);
+  if (problem.has_fp8_kv()) std::ranges::fill(v, 0x1p-9F);
+  encode(problem.kv(), v, filled.v.data());
+  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
+                                       select_rows(filled.geometry, 1e12));
+  filled.write_exact();
+  return filled;
+}
+
+// Returns 1 if an output that is `low` too low is out of range.
+std::int64_t out_of_range(FilledProblem& filled, double low) {
+  const RowId row{0, 0, 0};
+  filled.set(row, 0, filled.expected(0, 0) - low);
+  return faults_of(filled).out_of_range;
+}
+
+// One key has P = 1, and 200 keys have P = 0.0028. Each product is 0.47 of fp16's smallest number
+// and is lost beside the sum, so the output is 36 % too low. Sums may lose half of that number per
+// key.
+TEST(Faults, SumsInFp16MayUnderflow) {
+  Problem problem = small_problem();
+  problem.batch = problem.seq_q = 1, problem.seq_kv = 201;
+  FilledProblem filled = with_small_v(problem);
+  filled.spec.pv_accumulator = {DType::f16, false, 10, 16};
+  const double v = filled.expected(0, 0), lost = 201 * 0x1p-25,
+               relative = (201 + 16) * 0x1p-10 * v + 2 * 0x1p-11 * v + 201 * 0x1p-25 * v;
+  ASSERT_GT(0.36 * v, relative) << "the relative slack is enough";
+  EXPECT_EQ(out_of_range(filled, 0.36 * v), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 0.99 * lost), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 1.01 * lost), 1);
+  filled.spec.p_prescale = 4;
+  EXPECT_EQ(out_of_range(filled, relative + 0.24 * lost), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 0.26 * lost), 1);
+  filled.spec.p_prescale = 1;
+  filled.spec.pv_accumulator = tensor_core_accumulator;
+  EXPECT_EQ(out_of_range(filled, 0.36 * v), 1);
+}
+
+// The scale of V multiplies the sums, and with them what underflowed.
+TEST(Faults, UnderflowHasScaleOfSums) {
+  Problem problem = small_problem();
+  problem.batch = problem.seq_q = 1, problem.seq_kv = 201;
+  problem.kv_dtype = DType::e4m3;
+  FilledProblem filled = with_small_v(problem);
+  filled.geometry.side.v_scale.assign(2, 0x1p-6F);
+  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
+                                       select_rows(filled.geometry, 1e12));
+  filled.spec.pv_accumulator = {DType::f16, false, 10, 16};
+  const double v = filled.expected(0, 0), lost = 201 * 0x1p-25 * 0x1p-6,
+               relative = (201 + 16) * 0x1p-10 * v + 2 * 0x1p-11 * v + 201 * 0x1p-25 * v;
+  ASSERT_NEAR(v, 0x1p-15, 1e-9);
+  EXPECT_EQ(out_of_range(filled, relative + 0.9 * lost), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 1.1 * lost), 1);
+}
+
+// Truncation, or a random rounding, may change P by a step near zero, 2^-9 in e4m3.
+TEST(Faults, RandomPMayMoveByStep) {
+  Problem problem = small_problem();
+  problem.batch = problem.seq_q = 1;
+  FilledProblem filled = with_small_v(problem);
+  filled.spec.p_dtype = DType::e4m3;
+  const double v = filled.expected(0, 0), half_steps = 20 * 0x1p-10 * v,
+               relative = 2 * 0x1p-4 * v + 2 * 0x1p-24 * v + (20 + 16) * 0x1p-22 * v;
+  EXPECT_EQ(out_of_range(filled, relative + 0.99 * half_steps), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 1.1 * half_steps), 1);
+  filled.spec.p_stochastic = true;
+  EXPECT_EQ(out_of_range(filled, relative + 1.99 * half_steps), 0);
+  EXPECT_EQ(out_of_range(filled, relative + 2.1 * half_steps), 1);
+}
+
 TEST(Faults, RangeIncludesScaleOfV) {
   auto problem = small_problem();
   problem.kv_dtype = DType::e4m3;
