@@ -2,8 +2,8 @@
 provider for tests/bugs/test_new_bugs.cc, written without harness code.
 
 Stages and shapes are those of tests/causes/planted.py. Each bug names the section of the review
-that it belongs to: 1 legal ways, 2 ways that a spec must state, 3 reach of suites, 4 causes. No bug
-is declared: every kernel states the strict spec.
+that it belongs to: 1 legal ways, 2 ways that a spec must state, 3 reach of suites, 4 causes; 5 is
+state that a call leaves for later ones. No bug is declared: every kernel states the strict spec.
 """
 import pathlib
 import sys
@@ -20,6 +20,7 @@ from plumbline import kernels  # noqa: E402
 kernels.declared.clear()  # those of planted.py
 
 SECTIONS = {}
+SMALLEST_NORMAL_FP16 = 2.0 ** -14
 
 
 def bug(section, name, **stages):
@@ -302,9 +303,9 @@ bug(3, "head_dim_128_second_half_ignored", inputs=stage(
 bug(3, "head_dim_128_values_halved", outputs=stage(
     lambda x: {} if x.o.shape[-1] != 128 else {"o": edited(x.o, (..., slice(64, None)), 0)}))
 bug(3, "small_outputs_flushed", outputs=stage(
-    lambda x: {"o": np.where(np.abs(x.o) < 2.0 ** -9, F32(0), x.o)}))
+    lambda x: {"o": np.where(np.abs(x.o) < SMALLEST_NORMAL_FP16, F32(0), x.o)}))
 bug(3, "small_values_flushed", inputs=stage(
-    lambda x: {"v": np.where(np.abs(x.v) < 2.0 ** -9, F32(0), x.v)}))
+    lambda x: {"v": np.where(np.abs(x.v) < SMALLEST_NORMAL_FP16, F32(0), x.v)}))
 bug(3, "keys_past_multiple_of_16_lost", inputs=stage(
     lambda x: {} if x.keys < 16 else {
         "seen": edited(x.seen, (slice(None), slice(x.keys // 16 * 16, None)), False)}))
@@ -316,6 +317,15 @@ bug(3, "decode_as_prefill_of_batch", samples=for_all(lambda all_: [
 bug(3, "groups_above_16_cut", inputs=stage(
     lambda x: {} if len(x.key_head) // x.k.shape[1] <= 16 else {
         "key_head": np.arange(len(x.key_head)) // 16 * 16 // (len(x.key_head) // x.k.shape[1])}))
+bug(3, "padded_keys_beyond_1024_lost", inputs=stage(
+    lambda x: {} if not x.case.is_padded or x.case.batch == 1 else {
+        "seen": edited(x.seen, (slice(None), slice(1024, None)), False)}))
+bug(3, "decode_beside_prefill_cut_at_512", samples=for_all(lambda all_: [
+    {} if x.rows != 1 or max(y.rows for y in all_) < 9 else
+    {"seen": edited(x.seen, (slice(None), slice(512, None)), False)} for x in all_]))
+bug(3, "last_tile_of_sixteen_heads_lost", inputs=stage(
+    lambda x: {} if len(x.key_head) // x.k.shape[1] != 16 or x.keys % 256 < 241 else {
+        "seen": edited(x.seen, (slice(None), slice(x.keys // 16 * 16, None)), False)}))
 bug(3, "pages_modulo_4", inputs=stage(
     lambda x: {} if not x.case.layout.startswith("paged") or x.keys == 0
     or x.case.dtype_kv in ("e4m3", "e5m2") else by_pages(x, lambda t, n: t % 4)))
@@ -355,3 +365,91 @@ bug(4, "heads_averaged", outputs=stage(
     lambda x: {"o": np.repeat(x.o.mean(1, keepdims=True), x.o.shape[1], 1).astype(F32)}))
 bug(4, "denominator_of_next_row", weights=stage(lambda x: {"l": np.roll(x.l, 1, -1)}))
 bug(4, "values_of_first_head", inputs=stage(lambda x: {"value_head": x.value_head * 0}))
+
+# ---- 5. State that a call leaves for later ones ----
+
+
+def is_first_run(states_of_samples):
+    """Counts the runs of a plan; True for its first."""
+    case = states_of_samples[0].case
+    case.runs = getattr(case, "runs", 0) + 1
+    return case.runs == 1
+
+
+def from_second_run(function):
+    """A stage of all samples that changes them from the second run of a plan on."""
+    def changes(all_):
+        is_first = is_first_run(all_)
+        return [{} if is_first else function(x) for x in all_]
+    return for_all(changes)
+
+
+def of_first_call(key, function):
+    """A stage that keeps what the process's first call with a key computed."""
+    kept = {}
+    return stage(lambda x: kept.setdefault(key(x), function(x)))
+
+
+bug(5, "state_second_run_nan", results=from_second_run(
+    lambda x: {"o": edited(x.o, (slice(0, 1), 0), np.nan)}))
+bug(5, "state_second_run_loses_tile", samples=from_second_run(
+    lambda x: {"seen": edited(x.seen, (slice(None), slice(x.keys - x.keys // 4, None)), False)}))
+bug(5, "state_denominator_not_reset", results=from_second_run(
+    lambda x: {"o": x.o / 2, "lse": x.lse + F32(np.log(2))}))
+bug(5, "state_output_added_to_last", results=from_second_run(lambda x: {"o": 2 * x.o}))
+
+
+def loses_key_if_planned_before():
+    planned_before = set()
+
+    def changes(all_):
+        shape = tuple((x.rows, x.keys, *x.q.shape[1:], x.k.shape[1]) for x in all_)
+        if is_first_run(all_):
+            all_[0].case.is_known = shape in planned_before
+            planned_before.add(shape)
+        return [{"seen": edited(x.seen, (slice(None), slice(-1, None)), False)}
+                if x.case.is_known else {} for x in all_]
+    return for_all(changes)
+
+
+def limited_to_lengths_of_last_plan():
+    plans = [[]]
+
+    def changes(all_):
+        if is_first_run(all_):
+            plans.append([x.keys for x in all_])
+        last = dict(enumerate(plans[-2]))
+        return [{"seen": x.seen & (columns(x) < last.get(x.sample, x.keys))} for x in all_]
+    return for_all(changes)
+
+
+def group_of_first_call():
+    kept = {}
+
+    def change(x):
+        heads, heads_kv = len(x.key_head), x.k.shape[1]
+        group = kept.setdefault("group", heads // heads_kv)
+        return {"key_head": np.minimum(np.arange(heads) // group, heads_kv - 1)}
+    return change
+
+
+def split_of_earlier_call():
+    kept = {}
+
+    def change(x):
+        first, second = states(x, 2)
+        key = (x.sample, x.keys, *x.o.shape)
+        earlier = kept.get(key, second)
+        kept[key] = second
+        return merged([first, earlier], usual)
+    return change
+
+
+bug(5, "state_plan_of_known_shape", samples=loses_key_if_planned_before())
+bug(5, "state_lengths_of_last_plan", samples=limited_to_lengths_of_last_plan())
+bug(5, "state_scale_of_first_call", inputs=of_first_call(
+    lambda x: 0, lambda x: {"scale": x.scale}))
+bug(5, "state_mask_of_first_call", inputs=of_first_call(
+    lambda x: x.seen.shape, lambda x: {"seen": x.seen}))
+bug(5, "state_group_of_first_call", inputs=stage(group_of_first_call()))
+bug(5, "state_split_of_earlier_call", outputs=without_sinks(split_of_earlier_call()))
