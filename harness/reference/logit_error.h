@@ -9,8 +9,9 @@
 
 namespace plumbline {
 
-// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest of |s|, |b| and
-// |c tanh(x / c)|.
+// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest of |s|, |b|,
+// |c tanh(x / c)| and, if the kernel's logits leave it out, of the part of the bias that a row's
+// keys share.
 struct LogitSizes {
   float x, slope, magnitude;
 };
@@ -18,10 +19,11 @@ inline LogitSizes plain_sizes(double s) {
   const auto magnitude = static_cast<float>(std::abs(s));
   return {magnitude, 1, magnitude};
 }
-// `at` is an index into the block's logits.
-inline LogitSizes shaped_sizes(const RowBlock& block, std::int64_t at) {
+// `at` is an index into the block's logits, `row_bias` the row's RowBlock::row_bias().
+inline LogitSizes shaped_sizes(const RowBlock& block, std::int64_t at, double row_bias) {
   const double s = block.s.data()[at], capped = block.capped.data()[at];
-  const double largest = std::max({std::abs(capped), std::abs(s - capped), std::abs(s)});
+  const double bias = std::max(std::abs(s - capped), std::abs(row_bias)),
+               largest = std::max({std::abs(capped), bias, std::abs(s)});
   return {static_cast<float>(std::abs(block.x.data()[at])),
           static_cast<float>(block.slope.data()[at]), static_cast<float>(largest)};
 }

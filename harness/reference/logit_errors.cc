@@ -35,9 +35,11 @@ struct SizesOfParts {
 struct ShapedSizes {
   const RowBlock& block;
   std::int64_t first;
-  float x(std::int64_t k) const { return shaped_sizes(block, first + k).x; }
-  float slope(std::int64_t k) const { return shaped_sizes(block, first + k).slope; }
-  float magnitude(std::int64_t k) const { return shaped_sizes(block, first + k).magnitude; }
+  double row_bias;
+  LogitSizes at(std::int64_t k) const { return shaped_sizes(block, first + k, row_bias); }
+  float x(std::int64_t k) const { return at(k).x; }
+  float slope(std::int64_t k) const { return at(k).slope; }
+  float magnitude(std::int64_t k) const { return at(k).magnitude; }
 };
 
 // ExactErrors returns LogitError's norm() and beta() of a key, from its n2_k. LargestErrors returns
@@ -156,8 +158,9 @@ void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   };
   sums.data()[row] = model_.merges
                          ? find_sums(SizesOfParts{block_->s_of(row), block_->row_max.data()[row]})
-                     : block_->shapes.empty() ? find_sums(PlainSizes{block_->s_of(row)})
-                                              : find_sums(ShapedSizes{*block_, first});
+                     : block_->shapes.empty()
+                         ? find_sums(PlainSizes{block_->s_of(row)})
+                         : find_sums(ShapedSizes{*block_, first, block_->row_bias(model_, row)});
   bound_excess(row, tied);
 }
 
@@ -202,11 +205,12 @@ void LogitErrors::find_excess(std::int64_t row, const TiedKeys& tied) {
 
 double LogitErrors::mean_bias(std::int64_t row, const double* of_keys) const {
   const LogitError error(model_, *block_);
+  const double row_bias = block_->row_bias(model_, row);
   double sum = 0;
   block_->for_seen(row, [&](std::int64_t k) {
     const std::int64_t at = row * block_->stride + k;
-    const LogitSizes sizes =
-        block_->shapes.empty() ? plain_sizes(block_->s.data()[at]) : shaped_sizes(*block_, at);
+    const LogitSizes sizes = block_->shapes.empty() ? plain_sizes(block_->s.data()[at])
+                                                    : shaped_sizes(*block_, at, row_bias);
     sum += of_keys[k] * error.beta(sizes, qk_squared_.data()[at]);
   });
   return sum;

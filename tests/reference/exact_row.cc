@@ -49,7 +49,7 @@ double excess(const Groups& cells, const Numbers& x) {
 
 // ---- logit error
 
-// e0_k = u32 (0.5 a slope_k sqrt(D n2_k) + 4 max(|c_k|, |b_k|, |s_k|) + 1)
+// e0_k = u32 (0.5 a slope_k sqrt(D n2_k) + 4 max(|c_k|, |b_k|, |s_k|, |row's bias|) + 1)
 // toward zero: M_k = a slope_k (|raw_k| + sqrt(n2_k)),
 //   beta_k = M_k (f sqrt(D) |raw_k| / (6 sqrt(n2_k)) + ceil(D/L) f_out / 12)
 //   sd_k^2 = e0_k^2 + beta_k^2 + M_k^2 f^2 D / 6
@@ -57,8 +57,8 @@ void find_logit_errors(SingleRow& row) {
   const AccumulationModel& qk = row.model.qk;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double norm = std::sqrt(row.n2[k]), x = std::abs(row.x[k]), s = std::abs(row.s[k]);
-    const double largest =
-        std::max({std::abs(row.capped[k]), std::abs(row.s[k] - row.capped[k]), s});
+    const double largest = std::max(
+        {std::abs(row.capped[k]), std::abs(row.s[k] - row.capped[k]), s, std::abs(row.row_bias)});
     const double e0 = qk.u * (0.5 * row.slope[k] * std::sqrt(row.dims) * norm + 4 * largest) + u32;
     const double truncated = qk.toward_zero ? row.slope[k] * (x + norm) : 0;
     const double steps = std::ceil(row.dims / qk.step);

@@ -247,7 +247,8 @@ class QuadSoftmax {
     const double steps = std::ceil(D / spec_.qk_accumulator.products_per_step);
     for (std::size_t k = 0; k < n_; ++k) {
       const double c = a_ * slope_[k];
-      const double largest = std::max({std::abs(capped_[k]), std::abs(bias_[k]), std::abs(s_[k])});
+      const double largest = std::max(
+          {std::abs(capped_[k]), std::abs(bias_[k]), std::abs(s_[k]), std::abs(row_bias_)});
       const double e0 = is_sink(k)
                             ? c_.u32 * (4 * std::abs(s_[k]) + 1)
                             : c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * largest) + c_.u32;

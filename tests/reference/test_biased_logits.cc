@@ -1,5 +1,5 @@
 // A bias that a dump states is added to the logit of its own key, also if a window hides the first
-// keys of all rows.
+// keys of all rows. Logits that lack the row's part of ALiBi have larger errors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,6 +64,64 @@ TEST(BiasedLogits, MatchPlainSumsUnderWindow) {
     for (std::size_t j = 0; j < o.size(); ++j)
       EXPECT_NEAR(reference.o[8 * r + j], o[j] / total, 1e-12);
   }
+}
+
+// FlashAttention-2 adds slope j, up to 2,800 here, to the logit of key j. In fp32 such logits are
+// rounded to multiples of 2^-12. The nearest keys, whose own bias is nearly 0, have all the weight.
+TEST(BiasedLogits, LargeRowBiasWidensSigma) {
+  constexpr std::int64_t keys = 4000, columns = 8;
+  constexpr float slope = 0.7F;
+  Problem problem;
+  problem.dtype = DType::f32;
+  problem.seq_q = 32, problem.seq_kv = keys;
+  problem.head_dim_qk = 16, problem.head_dim_vo = columns;
+  problem.mask = Mask::causal_bottom_right, problem.alibi = Alibi::random;
+  FilledProblem filled(problem);
+  filled.geometry.side.alibi_slopes = {slope};
+  const RoundingSpec strict = strict_spec(problem);
+  RoundingSpec spec = strict;
+  spec.lse_without_row_bias = true;
+  const Reference reference =
+                      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows()),
+                  narrow =
+                      compute_reference(filled.geometry, filled.view(), strict, filled.all_rows());
+  double squares = 0, largest = 0, largest_narrow = 0, largest_lse = 0;
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const RowDetail row =
+        reference_row(filled.geometry, filled.view(), strict, reference.selection.rows[r]);
+    const std::int64_t diagonal = keys - problem.seq_q + static_cast<std::int64_t>(r);
+    std::vector<double> s;  // as the kernel holds them
+    for (std::int64_t k = 0; k <= diagonal; ++k) {
+      const double capped =
+          row.s[static_cast<std::size_t>(k)] + double{slope} * static_cast<double>(diagonal - k);
+      s.push_back(static_cast<float>(capped) + slope * static_cast<float>(k));
+    }
+    const double m = *std::ranges::max_element(s);
+    std::vector<double> o(columns);
+    double total = 0;
+    for (std::int64_t k = 0; k <= diagonal; ++k) {
+      const double weight = std::exp(s[static_cast<std::size_t>(k)] - m);
+      total += weight;
+      for (std::int64_t j = 0; j < columns; ++j) {
+        o[static_cast<std::size_t>(j)] +=
+            weight * element_at(filled.v, filled.geometry.v_offset(0, k, 0) + j);
+      }
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t at = r * columns + j;
+      const double error = std::abs(o[j] / total - reference.o[at]);
+      squares += std::pow(error / reference.sigma[at], 2);
+      largest = std::max(largest, error / reference.sigma[at]);
+      largest_narrow = std::max(largest_narrow, error / narrow.sigma[at]);
+    }
+    const double lse = static_cast<float>(m + std::log(total));
+    largest_lse = std::max(largest_lse, std::abs(lse - reference.lse[r]) / reference.lse_sigma[r]);
+  }
+  EXPECT_LT(largest, 6);
+  EXPECT_LT(largest_lse, 6);
+  EXPECT_GT(largest_narrow, 20) << "the roundings are too small to need this sigma";
+  EXPECT_GT(std::sqrt(squares / static_cast<double>(reference.o.size())), 0.08)
+      << "a wider sigma would go unseen";
 }
 
 }  // namespace
