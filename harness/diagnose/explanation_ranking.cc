@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "harness/base/median.h"
@@ -20,6 +21,13 @@ constexpr double min_share_of_rows = 0.9;       // share of rows that an explana
 // little less than 1 in each row. If one key has all of a row's weight, it is distributed as chi^2
 // with one degree of freedom, whose median is 0.45 of its mean.
 constexpr double min_mean = 0.25, min_median_share = 0.3;
+// Returns the mean that `count` such draws fall below once in 1000 (Wilson and Hilferty; 3.09
+// standard deviations).
+double low_mean(std::size_t count) {
+  const double variance = 2 / (9 * static_cast<double>(count)),
+               root = 1 - variance - 3.09 * std::sqrt(variance);
+  return root > 0 ? root * root * root : 0;
+}
 const double thousand_to_one = std::log(1000.0);
 // A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer shows which
 // explanation is likelier, so |z| is capped.
@@ -111,18 +119,17 @@ void ExplanationRanking::add(const std::string& kind, const std::string& sentenc
   if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
 }
 
-std::string ExplanationRanking::best_sentence() const {
-  if (is_cut_) return "";
+ExplanationRanking::Best ExplanationRanking::best() const {
+  if (is_cut_) return {};
   const auto best = std::ranges::max_element(
       entries_, [](const Entry& a, const Entry& b) { return a.log_likelihood < b.log_likelihood; });
-  if (best == entries_.end() || best->sentence.empty()) return "";
+  if (best == entries_.end() || best->sentence.empty()) return {};
   const bool beats_all = std::ranges::all_of(entries_, [&](const Entry& other) {
     return other.kind == best->kind ||
            best->log_likelihood - other.log_likelihood >= thousand_to_one;
   });
-  if (!beats_all) return "";
-  if (!best->is_spec) return best->sentence;
-  return has_errors_of_spec(best->spec) ? best->sentence : "";
+  if (!beats_all || (best->is_spec && !has_errors_of_spec(best->spec))) return {};
+  return {best->kind, best->sentence};
 }
 
 bool ExplanationRanking::has_errors_of_spec(const RoundingSpec& spec) const {
@@ -131,15 +138,25 @@ bool ExplanationRanking::has_errors_of_spec(const RoundingSpec& spec) const {
   if (!likelihood_by(failing_, spec, rows, &comparison)) return false;
   const std::size_t columns = comparison.z.size() / std::max<std::size_t>(1, rows.rows.size());
   std::vector<double> of_rows;
-  for (std::size_t at = 0; at + columns <= comparison.z.size(); at += columns) {
-    const float* z = &comparison.z[at];
+  std::map<std::int32_t, std::vector<double>> of_heads;
+  for (std::size_t r = 0; r < rows.rows.size(); ++r) {
+    const RowId& id = rows.rows[r];
+    if (failing_.geometry->visible_count(id.sample, id.row, id.head) == 0) continue;
+    const float* z = &comparison.z[r * columns];
     const double squared = std::inner_product(z, z + columns, z, 0.0);
-    if (squared > 0) of_rows.push_back(squared / static_cast<double>(columns));
+    std::vector<double>& of_head = of_heads[id.head];
+    if (!(squared > 0)) continue;  // such as a row of one key, which has no error
+    of_rows.push_back(squared / static_cast<double>(columns));
+    of_head.push_back(of_rows.back());
   }
   if (of_rows.empty()) return false;
-  const double mean =
-      std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
-  return mean >= min_mean && median(std::move(of_rows)) >= min_median_share * mean;
+  const double mean = mean_of(of_rows);
+  return mean >= min_mean && median(std::move(of_rows)) >= min_median_share * mean &&
+         std::ranges::all_of(of_heads, [](const auto& head) {
+           const std::vector<double>& of_head = head.second;
+           return !of_head.empty() &&
+                  mean_of(of_head) >= std::min(min_mean, low_mean(of_head.size()));
+         });
 }
 
 }  // namespace plumbline

@@ -33,12 +33,15 @@ class ExplanationRanking {
   void add_answers(const std::string& kind, const std::string& sentence, const Answer& answer);
   // Adds a looser spec: the kernel rounds more, in a way that cannot be reproduced, so its errors
   // have the sigmas of `spec`. It wins only if it also explains the rows of second_look() within
-  // all limits and the errors of these rows are of similar size.
+  // all limits and the errors of these rows are of similar size, also in each query head.
   void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
 
-  // Returns the sentence of the winner; "" if no explanation wins, the winner has no sentence or
-  // is_cut().
-  std::string best_sentence() const;
+  struct Best {
+    std::string kind, sentence;
+  };
+  // Returns the winner; empty if no explanation wins, the winner has no sentence or is_cut().
+  Best best() const;
+  std::string best_sentence() const { return best().sentence; }
   // Returns true if explanations are missing, because failing.late() returned true.
   bool is_cut() const { return is_cut_; }
   const RowCalculator& answers() const { return answers_; }

@@ -1,6 +1,8 @@
 // Tries each looser rounding model on few rows, then on many, and keeps the likeliest.
 #include "harness/diagnose/looser_rung.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "harness/diagnose/alternative_search.h"
@@ -12,6 +14,24 @@ namespace {
 constexpr double scale_test_cost = 5e7;  // multiply-adds
 
 }  // namespace
+
+std::vector<Rung> rungs_of(const FailingOutput& failing) {
+  std::vector<Rung> rungs = ladder(failing.geometry->problem());
+  for (Rung& rung : rungs) {
+    rung.spec.lse_base = failing.spec->lse_base;
+    rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
+    rung.spec.lse_without_row_bias = failing.spec->lse_without_row_bias;
+  }
+  return rungs;
+}
+
+std::string sentence_of(const Rung& rung, const RoundingSpec& judged) {
+  if (rung.spec.s_rounded != DType::none && judged.s_rounded == DType::none) {
+    return fmt::format("would be explained if S were rounded to {}, as MLX and eager do",
+                       name(rung.spec.s_rounded));
+  }
+  return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
+}
 
 double log_likelihood(const Reference& reference, const Comparison& comparison,
                       const std::vector<double>& lse_errors) {
@@ -58,9 +78,7 @@ std::optional<Rung> looser_rung(const FailingOutput& failing) {
   const RowSelection many = second_look(failing), few = first_look(failing);
   std::optional<Rung> best;
   double best_likelihood = 0;
-  for (Rung& rung : ladder(problem)) {
-    rung.spec.lse_base = failing.spec->lse_base;
-    rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
+  for (Rung& rung : rungs_of(failing)) {
     if (looser_fields(rung.spec, *failing.spec).empty()) continue;
     if (failing.late()) return std::nullopt;  // the others may be likelier
     const Limits loose = limits_of_first_look(

@@ -3,11 +3,19 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "harness/diagnose/failing_output.h"
 #include "harness/diagnose/ladder.h"
 
 namespace plumbline {
+
+// Returns the rounding models for the problem (ladder.h), with the judged spec's kind of LSE.
+std::vector<Rung> rungs_of(const FailingOutput& failing);
+// Returns "would be explained by what FlashAttention-4 rounds: …" or, for rounded S, "would be
+// explained if S were rounded to bf16, as MLX and eager do".
+std::string sentence_of(const Rung& rung, const RoundingSpec& judged);
 
 // Returns the log-likelihood of normal errors with the reference's sigmas. `lse_errors`: [R].
 double log_likelihood(const Reference& reference, const Comparison& comparison,
@@ -19,7 +27,7 @@ double log_likelihood(const Reference& reference, const Comparison& comparison,
 std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
                                     const RowSelection& rows, Comparison* comparison = nullptr);
 
-// Returns the likeliest looser rounding model by which the output would pass, on the rows of
+// Returns the likeliest looser rounding model by which the output would pass, a cause or not, on the rows of
 // second_look() and by what is known of rows without a reference. Returns nullopt if there are
 // faults, which no rounding explains, or if failing.late() returns true.
 // docs/judging-formulas.md, "Scale of one output", has the scale tests.

@@ -7,9 +7,11 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <utility>
 
 #include "harness/diagnose/explanation_ranking.h"
-#include "harness/diagnose/ladder.h"
+#include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/split_results.h"
 #include "harness/diagnose/tiled_weights.h"
 #include "harness/diagnose/wrong_addresses.h"
@@ -97,6 +99,45 @@ void add_clamped_products(const FailingOutput& failing, ExplanationRanking& rank
               });
 }
 
+// The kind and the sentence of an explanation. Explanations by the same rounding have one kind, so
+// that they do not compete.
+struct Claim {
+  std::string kind, sentence;
+};
+constexpr const char *kind_of_exp2 = "exp2",
+                     *sentence_of_exp2 =
+                         "exp2 has a relative error of 1e-4, as a polynomial of degree 3";
+
+// Returns the spec of a kernel that rounds only P, to the dtype of Q, before or after it is
+// normalised.
+RoundingSpec spec_of_p(const FailingOutput& failing, bool is_normalized) {
+  const Problem& problem = failing.geometry->problem();
+  RoundingSpec spec = strict_spec(problem);
+  spec.p_dtype = problem.dtype;
+  spec.p_prescale = default_prescale(problem.dtype);
+  spec.p_normalized = is_normalized;
+  spec.lse_base = failing.spec->lse_base;
+  spec.lse_includes_sink = failing.spec->lse_includes_sink;
+  spec.lse_without_row_bias = failing.spec->lse_without_row_bias;
+  return spec;
+}
+
+// Returns the claim of spec_of_p(): the rounding, if that of the judged spec is finer; otherwise
+// the rounding model, if that is looser. It has no sentence if the judged spec permits it.
+Claim claim_of_p(const FailingOutput& failing, bool is_normalized) {
+  const DType dtype = failing.geometry->problem().dtype;
+  if (may_be_p(failing, dtype)) {
+    return {kind_of("P", dtype), fmt::format("P is rounded to {}{}", name(dtype),
+                                             is_normalized ? " after it is normalised" : "")};
+  }
+  const RoundingSpec spec = spec_of_p(failing, is_normalized);
+  const auto rungs = rungs_of(failing);
+  const auto rung = std::ranges::find(rungs, spec, &Rung::spec);
+  if (rung == rungs.end() || looser_fields(spec, *failing.spec).empty())
+    return {is_normalized ? "P rounded after" : "P rounded once", ""};
+  return {rung->name, sentence_of(*rung, *failing.spec)};
+}
+
 // Adds roundings of P relative to the row's largest logit, which a kernel knows only if it sees all
 // keys before it rounds.
 void add_rounded_p(const FailingOutput& failing, ExplanationRanking& ranking) {
@@ -112,12 +153,29 @@ void add_rounded_p(const FailingOutput& failing, ExplanationRanking& ranking) {
       return variation;
     });
   };
-  add("P rounded once", "", [dtype](double p, double) { return round_to(p, dtype); });
-  add("P rounded after", "",
+  const Claim before = claim_of_p(failing, false), after = claim_of_p(failing, true);
+  add(before.kind, before.sentence, [dtype](double p, double) { return round_to(p, dtype); });
+  add(after.kind, after.sentence,
       [dtype](double p, double sum) { return round_to(p / sum, dtype) * sum; });
   add("P rounded twice",
       fmt::format("P is rounded to {} twice, before and after it is normalised", name(dtype)),
       [dtype](double p, double sum) { return round_to(round_to(p, dtype) / sum, dtype) * sum; });
+}
+
+// Adds a rounding model. It has a sentence if it is looser than the judged spec.
+void add_rung(const FailingOutput& failing, const Rung& rung, ExplanationRanking& ranking) {
+  const RoundingSpec& judged = *failing.spec;
+  if (rung.spec == judged) return;
+  const auto add = [&](const Claim& claim) { ranking.add(claim.kind, claim.sentence, rung.spec); };
+  RoundingSpec with_judged_exp2 = rung.spec;
+  with_judged_exp2.exp2_rel_error = judged.exp2_rel_error;
+  if (with_judged_exp2 == judged) return add({kind_of_exp2, sentence_of_exp2});
+  for (const bool is_normalized : {false, true}) {
+    if (rung.spec == spec_of_p(failing, is_normalized))
+      return add(claim_of_p(failing, is_normalized));
+  }
+  const bool is_looser = !looser_fields(rung.spec, judged).empty();
+  add({rung.name, is_looser ? sentence_of(rung, judged) : ""});
 }
 
 // Adds roundings of which only sigma is known, because they depend on the order of the sums.
@@ -152,26 +210,19 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
           spec.q_prescaled_without_log2e = true;
         });
   }
-  add("exp2", "exp2 has a relative error of 1e-4, as a polynomial of degree 3",
+  add(kind_of_exp2, sentence_of_exp2,
       [](RoundingSpec& spec) { spec.exp2_rel_error = std::max(spec.exp2_rel_error, 1e-4); });
   for (const DType dtype : coarser_dtypes) {
     if (!may_be_p(failing, dtype)) continue;
     add(kind_of("P", dtype), fmt::format("P is rounded to {}", name(dtype)),
         [&](RoundingSpec& spec) { spec.p_dtype = dtype; });
   }
-  // Rounding models take part without a sentence, because looser_rung.h names them.
-  for (const Rung& rung : ladder(problem)) {
-    add(rung.name, "", [&](RoundingSpec& spec) {
-      spec = rung.spec;
-      spec.lse_base = judged.lse_base;
-      spec.lse_includes_sink = judged.lse_includes_sink;
-    });
-  }
+  for (const Rung& rung : rungs_of(failing)) add_rung(failing, rung, ranking);
 }
 
 }  // namespace
 
-std::string likeliest_change(const FailingOutput& failing) {
+RankedChange rank_changes(const FailingOutput& failing) {
   ExplanationRanking ranking(failing);
   // Goes before changes that may change nothing in these rows, such as Q K^T clamped.
   ranking.add("as stated", "", [&](const RowId& id) { return ranking.answers().stated(id); });
@@ -185,7 +236,15 @@ std::string likeliest_change(const FailingOutput& failing) {
   add_split_results(failing, ranking);
   add_wrong_addresses(failing, ranking);
   add_scales(failing, ranking);
-  return ranking.best_sentence();
+  ExplanationRanking::Best best = ranking.best();
+  const auto rungs = rungs_of(failing);
+  const bool is_rung = std::ranges::find(rungs, best.kind, &Rung::name) != rungs.end();
+  return {std::move(best.sentence), is_rung};
+}
+
+std::string likeliest_change(const FailingOutput& failing) {
+  RankedChange change = rank_changes(failing);
+  return change.is_rung ? "" : std::move(change.sentence);
 }
 
 }  // namespace plumbline
