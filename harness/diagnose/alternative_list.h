@@ -11,23 +11,40 @@
 
 namespace plumbline {
 
-class AlternativeList {
- protected:
-  AlternativeList(const FailingOutput& failing, const VisitAlternative& visitor)
-      : failing_(failing),
-        visitor_(visitor),
-        geometry_(*failing.geometry),
-        problem_(geometry_.problem()),
-        layout_(layout_of(geometry_, failing.keys_stated)),
-        lse_base_(failing.outputs.lse_base) {}
+// The alternatives of one failing output, which several lists make one after another.
+class AlternativeVisits {
+ public:
+  AlternativeVisits(const FailingOutput& of, const VisitAlternative& visitor)
+      : failing(of), layout(layout_of(*of.geometry, of.keys_stated)), visitor_(visitor) {}
 
   // Returns true if no further alternative may be visited. Making one may take long, so each
   // function that makes one tests this first.
   bool is_over() {
-    is_over_ = is_over_ || failing_.late();
+    is_over_ = is_over_ || failing.late();
     return is_over_;
   }
   void visit(AlternativeProblem other) { is_over_ = is_over() || !visitor_(std::move(other)); }
+
+  const FailingOutput& failing;
+  const StatedLayout layout;
+
+ private:
+  const VisitAlternative& visitor_;
+  bool is_over_ = false;
+};
+
+class AlternativeList {
+ protected:
+  explicit AlternativeList(AlternativeVisits& visits)
+      : visits_(visits),
+        failing_(visits.failing),
+        geometry_(*failing_.geometry),
+        problem_(geometry_.problem()),
+        layout_(visits.layout),
+        lse_base_(failing_.outputs.lse_base) {}
+
+  bool is_over() { return visits_.is_over(); }
+  void visit(AlternativeProblem other) { visits_.visit(std::move(other)); }
 
   void add(std::string sentence, const Problem& problem) {
     if (!is_over()) visit({std::move(sentence), problem, layout_, lse_base_});
@@ -80,15 +97,12 @@ class AlternativeList {
                : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
   }
 
+  AlternativeVisits& visits_;
   const FailingOutput& failing_;
-  const VisitAlternative& visitor_;
   const Geometry& geometry_;
   const Problem& problem_;
-  const StatedLayout layout_;
+  const StatedLayout& layout_;
   const int lse_base_;
-
- private:
-  bool is_over_ = false;
 };
 
 }  // namespace plumbline

@@ -18,8 +18,7 @@ namespace {
 
 class AlternativeProblems : public AlternativeList {
  public:
-  AlternativeProblems(const FailingOutput& failing, const VisitAlternative& visitor)
-      : AlternativeList(failing, visitor) {}
+  explicit AlternativeProblems(AlternativeVisits& visits) : AlternativeList(visits) {}
 
   void visit_all() {
     if (problem_.is_merge()) {
@@ -34,16 +33,16 @@ class AlternativeProblems : public AlternativeList {
       add_masks();
       add_windows();
     }
-    if (has_ranges) {
-      visit_alternative_ranges(failing_, [this](AlternativeProblem other) {
-        visit(std::move(other));
-        return !is_over();
-      });
-    }
+    if (has_ranges) visit_other_ends(visits_);
     if (!failing_.keys_stated) add_padding();
     add_features();
     add_biases();
     add_scales();
+    if (!failing_.keys_stated) add_padding_from_bounds();
+    if (has_ranges) {
+      visit_other_tiles(visits_);
+      visit_dropped_keys(visits_);
+    }
   }
 
  private:
@@ -325,38 +324,50 @@ class AlternativeProblems : public AlternativeList {
     }
   }
 
-  // Adds the alternative that padded keys are seen as if they were valid.
-  void add_padding() {
-    if (!problem_.is_padded() || problem_.mask != Mask::none || problem_.padding == Padding::left)
-      return;
+  // Returns true if padded keys are at the end of the samples, and only a mask hides them.
+  bool may_see_padding() const {
+    return problem_.is_padded() && problem_.mask == Mask::none && problem_.padding != Padding::left;
+  }
+  // Returns the layout in which padded keys are valid.
+  StatedLayout without_padding() const {
     StatedLayout layout = layout_;
     std::ranges::fill(layout.seqlens_kv, static_cast<std::int32_t>(problem_.seq_kv));
-    if (layout.seqlens_kv == layout_.seqlens_kv) return;
-    visit({"if padded keys were visible: the padding mask is not applied", problem_, layout,
-           lse_base_});
-    if (problem_.window_left >= 0 || problem_.window_right >= 0) return;
-    for (std::int64_t bound = 16; bound < problem_.seq_kv; bound *= 2)
-      add_padding_from(bound, layout);
+    return layout;
   }
 
-  // Adds the alternative that padded keys from a bound on are seen. `full` has all keys as valid.
-  void add_padding_from(std::int64_t bound, StatedLayout full) {
-    if (is_over()) return;
+  // Adds the alternative that padded keys are seen as if they were valid.
+  void add_padding() {
+    if (!may_see_padding() || is_over()) return;
+    StatedLayout layout = without_padding();
+    if (layout.seqlens_kv == layout_.seqlens_kv) return;
+    visit({"if padded keys were visible: the padding mask is not applied", problem_,
+           std::move(layout), lse_base_});
+  }
+
+  // Adds alternatives in which padded keys from a bound on are seen.
+  void add_padding_from_bounds() {
+    if (!may_see_padding() || problem_.window_left >= 0 || problem_.window_right >= 0) return;
+    StatedLayout layout = without_padding();
+    if (layout.seqlens_kv == layout_.seqlens_kv) return;
     Problem problem = problem_;
     problem.mask = Mask::custom;
-    full.mask_bits = mask_bits(1, [&](std::int64_t, std::int64_t sample, std::int64_t) {
-      const std::int64_t length = geometry_.length_kv(sample);
-      return [=](std::int64_t key) { return key < length || key >= bound; };
-    });
-    visit({fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
-           problem, std::move(full), lse_base_});
+    for (std::int64_t bound = 16; bound < problem_.seq_kv && !is_over(); bound *= 2) {
+      layout.mask_bits = mask_bits(1, [&](std::int64_t, std::int64_t sample, std::int64_t) {
+        const std::int64_t length = geometry_.length_kv(sample);
+        return [=](std::int64_t key) { return key < length || key >= bound; };
+      });
+      visit(
+          {fmt::format("if padded keys from key {} on were visible: the padding mask ends", bound),
+           problem, layout, lse_base_});
+    }
   }
 };
 
 }  // namespace
 
 void visit_alternatives(const FailingOutput& failing, const VisitAlternative& visit) {
-  AlternativeProblems(failing, visit).visit_all();
+  AlternativeVisits visits(failing, visit);
+  AlternativeProblems(visits).visit_all();
 }
 
 }  // namespace plumbline

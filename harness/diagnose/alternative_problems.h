@@ -20,8 +20,13 @@ struct AlternativeProblem {
 // Receives an alternative. Returns false if no further one is needed.
 using VisitAlternative = std::function<bool(AlternativeProblem)>;
 
-// Makes the alternatives one after another, the likeliest first, and passes each to `visit`. Stops
-// if `visit` returns false or failing.late() returns true.
+// Makes the alternatives one after another and passes each to `visit`. Stops if `visit` returns
+// false or failing.late() returns true. Several may explain an output, such as one of few visible
+// keys, so the simplest comes first:
+//   1. one feature is missing or is another: pages, the mask, the window
+//   2. the first or last key is off by one; padding, softcap, ALiBi, sinks, a bias or the scale
+//   3. a number is assumed that the problem does not state: tiles of keys or queries
+//   4. one key of each tile is missing
 void visit_alternatives(const FailingOutput& failing, const VisitAlternative& visit);
 
 }  // namespace plumbline

@@ -13,26 +13,74 @@ namespace {
 
 class AlternativeRanges : public AlternativeList {
  public:
-  AlternativeRanges(const FailingOutput& failing, const VisitAlternative& visitor)
-      : AlternativeList(failing, visitor) {}
+  explicit AlternativeRanges(AlternativeVisits& visits) : AlternativeList(visits) {}
 
-  void visit_all() {
+  void visit_ends() {
+    add_causal_ends();
+    add_ends_of_masks();
+    add_ranges(
+        "if each sample's last key were not seen: off by one in a length",
+        [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
+          return KeyRange{stated.begin, std::min(stated.end, geometry_.length_kv(sample) - 1)};
+        });
+    add_ranges("if each sample's first key were not seen",
+               [](std::int64_t, std::int64_t, const KeyRange& stated) {
+                 return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};
+               });
+    if (problem_.is_paged()) {
+      add_ranges("if the length were the length before this call's tokens were appended",
+                 [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
+                   return KeyRange{stated.begin,
+                                   std::min(stated.end, geometry_.length_kv(sample) -
+                                                            geometry_.length_q(sample))};
+                 });
+    }
+  }
+
+  void visit_tiles() {
     add_tiled_windows();
     add_packed_window();
     add_tiled_extents();
-    add_dropped_keys();
-    if (problem_.is_causal()) {
-      const auto moved = [&](std::int64_t by) {
-        return [this, by](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-          const std::int64_t at = diagonal(sample, row);
-          const std::int64_t begin = problem_.window_left < 0 ? 0 : at - problem_.window_left;
-          return at + 1 + by <= 0 ? KeyRange{}
-                                  : KeyRange{stated.size() > 0 ? stated.begin : begin, at + 1 + by};
-        };
-      };
-      add_ranges("if each query saw one key after its last one: the mask is off by one", moved(1));
-      add_ranges("if no query saw its own key: the mask is off by one", moved(-1));
+    add_lost_tails();
+    if (problem_.is_paged())
+      add_full_tile("if a sample's last page were not seen where it is full", problem_.page_size);
+    for (std::int64_t size = 16; size <= 128; size *= 2) {
+      add_full_tile(
+          fmt::format("if a sample's last tile of {} keys were not seen where it is full", size),
+          size);
     }
+  }
+
+  // Adds masks that also hide one key of each tile.
+  void visit_dropped() {
+    if (!allows_bits(1)) return;
+    for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
+      for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
+        add_hidden(fmt::format("if every {}{} key, from key {} on, were not seen", tile,
+                               tile % 10 == 2 ? "nd" : "th", first),  // 2nd, 4th, … 32nd, 64th
+                   1, [=](std::int64_t, std::int64_t, std::int64_t, std::int64_t key) {
+                     return key % tile != first;
+                   });
+      }
+    }
+  }
+
+ private:
+  void add_causal_ends() {
+    if (!problem_.is_causal()) return;
+    const auto moved = [&](std::int64_t by) {
+      return [this, by](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
+        const std::int64_t at = diagonal(sample, row);
+        const std::int64_t begin = problem_.window_left < 0 ? 0 : at - problem_.window_left;
+        return at + 1 + by <= 0 ? KeyRange{}
+                                : KeyRange{stated.size() > 0 ? stated.begin : begin, at + 1 + by};
+      };
+    };
+    add_ranges("if each query saw one key after its last one: the mask is off by one", moved(1));
+    add_ranges("if no query saw its own key: the mask is off by one", moved(-1));
+  }
+
+  void add_ends_of_masks() {
     if (problem_.mask == Mask::prefix_lm) {
       add_ranges("if the prefix were one key shorter: off by one",
                  [this](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
@@ -47,11 +95,10 @@ class AlternativeRanges : public AlternativeList {
                    return KeyRange{stated.begin - 1, stated.end};
                  });
     }
-    add_ranges(
-        "if each sample's last key were not seen: off by one in a length",
-        [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-          return KeyRange{stated.begin, std::min(stated.end, geometry_.length_kv(sample) - 1)};
-        });
+  }
+
+  // Adds ranges without the last keys of a sample, or without those after its last full tile.
+  void add_lost_tails() {
     for (std::int64_t count = 2; count < std::min<std::int64_t>(problem_.seq_kv, 256); count *= 2) {
       add_ranges(fmt::format("if each sample's last {} keys were not seen", count),
                  [this, count](std::int64_t sample, std::int64_t, const KeyRange& stated) {
@@ -65,33 +112,15 @@ class AlternativeRanges : public AlternativeList {
                             std::min(stated.end, geometry_.length_kv(sample) / count * count)};
           });
     }
-    const auto add_full_tile = [this](std::string sentence, std::int64_t size) {
-      add_ranges(std::move(sentence),
-                 [this, size](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   const std::int64_t length = geometry_.length_kv(sample),
-                                      lost = length % size == 0 ? size : 0;
-                   return KeyRange{stated.begin, std::min(stated.end, length - lost)};
-                 });
-    };
-    if (problem_.is_paged())
-      add_full_tile("if a sample's last page were not seen where it is full", problem_.page_size);
-    for (std::int64_t size = 16; size <= 128; size *= 2) {
-      add_full_tile(
-          fmt::format("if a sample's last tile of {} keys were not seen where it is full", size),
-          size);
-    }
-    add_ranges("if each sample's first key were not seen",
-               [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                 return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};
-               });
-    if (problem_.is_paged()) {
-      add_ranges("if the length were the length before this call's tokens were appended",
-                 [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin,
-                                   std::min(stated.end, geometry_.length_kv(sample) -
-                                                            geometry_.length_q(sample))};
-                 });
-    }
+  }
+
+  // Adds ranges without a sample's last tile of `size` keys, if it is full.
+  void add_full_tile(std::string sentence, std::int64_t size) {
+    add_ranges(std::move(sentence), [this, size](std::int64_t sample, std::int64_t,
+                                                 const KeyRange& stated) {
+      const std::int64_t length = geometry_.length_kv(sample), lost = length % size == 0 ? size : 0;
+      return KeyRange{stated.begin, std::min(stated.end, length - lost)};
+    });
   }
 
   // Returns true if a mask of bits can replace the stated one, at a moderate cost.
@@ -114,20 +143,6 @@ class AlternativeRanges : public AlternativeList {
           const std::int64_t packed = row * group + head % group;
           return key >= diagonal(sample, row) + packed - row - problem_.window_left;
         });
-  }
-
-  // Adds masks that also hide one key of each tile.
-  void add_dropped_keys() {
-    if (!allows_bits(1)) return;
-    for (std::int64_t tile = 2; tile <= 64 && 2 * tile <= problem_.seq_kv; tile *= 2) {
-      for (const std::int64_t first : {tile - 1, std::int64_t{0}}) {
-        add_hidden(fmt::format("if every {}{} key, from key {} on, were not seen", tile,
-                               tile % 10 == 2 ? "nd" : "th", first),  // 2nd, 4th, … 32nd, 64th
-                   1, [=](std::int64_t, std::int64_t, std::int64_t, std::int64_t key) {
-                     return key % tile != first;
-                   });
-      }
-    }
   }
 
   // Adds a mask of bits for each of `heads`: the stated one without the keys for which
@@ -203,8 +218,10 @@ class AlternativeRanges : public AlternativeList {
 
 }  // namespace
 
-void visit_alternative_ranges(const FailingOutput& failing, const VisitAlternative& visit) {
-  AlternativeRanges(failing, visit).visit_all();
-}
+void visit_other_ends(AlternativeVisits& visits) { AlternativeRanges(visits).visit_ends(); }
+
+void visit_other_tiles(AlternativeVisits& visits) { AlternativeRanges(visits).visit_tiles(); }
+
+void visit_dropped_keys(AlternativeVisits& visits) { AlternativeRanges(visits).visit_dropped(); }
 
 }  // namespace plumbline

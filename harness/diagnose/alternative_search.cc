@@ -7,20 +7,26 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "harness/compare/statistics.h"
 #include "harness/diagnose/alternative_problems.h"
 #include "harness/diagnose/error_parts.h"
+#include "harness/diagnose/error_shape.h"
 #include "harness/reference/key_values.h"
+#include "harness/reference/scale_test.h"
 
 namespace plumbline {
 namespace {
 
 constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-adds of a reference
-constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
-constexpr double rms_of_few_rows = 3;        // loose limit
-constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
+constexpr std::size_t first_look_rows = 12;   // worst rows, and as many spread evenly
+constexpr double rms_of_few_rows = 3;         // loose limit
+constexpr int scale_steps = 6;                // Newton steps, each of which doubles the digits
+constexpr double scale_test_rows_cost = 5e7;  // multiply-adds
+constexpr double large_change = 0.1;          // of a scale, relative
 // Scales to start from, as factors of the stated one.
 constexpr std::array scale_starts{1.0, 0.5, 2.0, 0.25, 4.0};
 
@@ -141,6 +147,31 @@ class SecondLook {
   RowSelection few_, many_;
 };
 
+// Returns true if rounding alone does not move the scale as far as from the stated one to that of
+// `fitted`, which explains the output. The test is linear in the scale. If the change is large, the
+// test of the stated scale leaves an error beyond rounding, so that of the fitted scale counts too.
+bool exceeds_scale_limit(const FailingOutput& failing, const Geometry& fitted) {
+  const double stated_scale = failing.geometry->problem().softmax_scale(),
+               scale = fitted.problem().softmax_scale();
+  const ScaleTests stated = test_scale(
+      *failing.geometry, failing.inputs, *failing.spec, *failing.reference, failing.comparison->z,
+      lse_errors(*failing.geometry, failing.outputs, *failing.reference), scale_test_rows_cost);
+  for (const ScaleTest* test : {&stated.temperature, &stated.lse}) {
+    if (test->percent_of_limit() > 100) return true;
+  }
+  if (std::abs(scale / stated_scale - 1) < large_change) return false;
+  const Reference reference =
+      compute_reference(fitted, failing.inputs, *failing.spec, second_look(failing));
+  const ScaleTests tests =
+      test_scale(fitted, failing.inputs, *failing.spec, reference,
+                 compare(fitted, failing.outputs, reference).z,
+                 lse_errors(fitted, failing.outputs, reference), scale_test_rows_cost);
+  const auto exceeds = [&](const ScaleTest& test) {
+    return test.judged && std::abs(stated_scale / scale - 1) > test.limit;
+  };
+  return exceeds(tests.temperature) || exceeds(tests.lse);
+}
+
 // Returns the row positions whose error is far beyond rounding.
 std::set<std::int64_t> wrong_positions(const FailingOutput& failing) {
   std::set<std::int64_t> wrong;
@@ -236,47 +267,52 @@ bool would_explain(const Geometry& geometry, const InputView& inputs, const Outp
   return comparison.statistics.elements > 0 && within_limits(comparison.statistics, limits);
 }
 
-std::vector<std::string> explain_by_alternatives(
+ExplainedByAlternatives explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough) {
-  std::vector<std::string> sentences;
+  ExplainedByAlternatives sentences;
   if (enough(0)) return sentences;
   const SecondLook look(failing);
+  std::optional<SecondLook> at_wrong_rows;
+  if (failing.location->kind == LocationKind::row) {
+    at_wrong_rows.emplace(failing);
+    at_wrong_rows->only(wrong_positions(failing));
+  }
   visit_alternatives(failing, [&](AlternativeProblem other) {
-    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
-      sentences.push_back("would be explained " + other.sentence);
-    return !enough(sentences.size());
+    const Geometry geometry(other.problem, std::move(other.layout));
+    if (look.explains(geometry, other.lse_base)) {
+      sentences.all.push_back("would be explained " + other.sentence);
+    } else if (at_wrong_rows && sentences.wrong_rows.empty() &&
+               at_wrong_rows->explains(geometry, other.lse_base)) {
+      sentences.wrong_rows =
+          fmt::format("{}: would be explained {}", failing.location->text, other.sentence);
+    }
+    return !enough(sentences.all.size());
   });
   return sentences;
 }
 
-std::string explain_wrong_rows(const FailingOutput& failing) {
-  if (failing.location->kind != LocationKind::row) return "";
-  SecondLook look(failing);
-  look.only(wrong_positions(failing));
-  std::string sentence;
-  visit_alternatives(failing, [&](AlternativeProblem other) {
-    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
-      sentence = fmt::format("{}: would be explained {}", failing.location->text, other.sentence);
-    return sentence.empty();
-  });
-  return sentence;
-}
-
 std::string other_scale(const FailingOutput& failing) {
+  if (only_lse_fails(failing)) return "";
   const ScaleFit fit(failing);
   const SecondLook look(failing);
-  const double stated = failing.geometry->problem().softmax_scale();
+  const Problem& problem = failing.geometry->problem();
+  const double stated = problem.softmax_scale();
   for (const double start : scale_starts) {
     if (failing.late()) break;
     const double scale = fit.run(stated * start), change = scale / stated - 1;
-    if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
-        !look.explains(fit.at(scale), failing.outputs.lse_base))
+    if (!(scale > 0) || !(std::abs(change) > 1e-6)) continue;
+    const Geometry fitted = fit.at(scale);
+    if (!look.explains(fitted, failing.outputs.lse_base) || !exceeds_scale_limit(failing, fitted))
       continue;
+    // A wrong scale of fp8 Q or K multiplies the logits in the same way.
+    const std::string_view scales = problem.has_fp8_q() || problem.has_fp8_kv()
+                                        ? "the softmax scale, or the scale of Q or K, is"
+                                        : "the softmax scale is";
     if (std::abs(change) < 0.5) {
-      return fmt::format("the softmax scale is {:.2g} % too {}", 100 * std::abs(change),
+      return fmt::format("{} {:.2g} % too {}", scales, 100 * std::abs(change),
                          change > 0 ? "large" : "small");
     }
-    return fmt::format("the softmax scale is {:.3g} times the stated one: {:.6g} instead of {:.6g}",
+    return fmt::format("{} {:.3g} times the stated one: {:.6g} instead of {:.6g}", scales,
                        scale / stated, scale, stated);
   }
   return "";

@@ -25,18 +25,22 @@ Limits limits_of_first_look(Limits limits);
 // Returns rows of `failing` for a second look, which cost about 5e7 multiply-adds at most.
 RowSelection second_look(const FailingOutput& failing);
 
-// Returns a sentence for each alternative problem that explains the output, the likeliest first:
-// "would be explained if the mask were causal". Stops before an alternative if `enough` returns
-// true for the number of sentences found, or if failing.late() does.
-std::vector<std::string> explain_by_alternatives(
+// Sentences about alternative problems.
+struct ExplainedByAlternatives {
+  // Alternatives that explain the output, the simplest first: "would be explained if the mask were
+  // causal"
+  std::vector<std::string> all;
+  // The first one that explains all wrong rows, if the error is located in rows: "rows 16 to 31 of
+  // 48 are wrong, the others right: would be explained without the causal mask"; otherwise ""
+  std::string wrong_rows;
+};
+// Tries the alternative problems. Stops before one if `enough` returns true for the number of
+// sentences in `all`, or if failing.late() does.
+ExplainedByAlternatives explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough);
 
-// Returns "rows 16 to 31 of 48 are wrong, the others right: would be explained without the causal
-// mask" if the error is located in rows and an alternative problem explains these; otherwise "".
-std::string explain_wrong_rows(const FailingOutput& failing);
-
 // Returns "the softmax scale is 0.1 % too large" if a fitted factor of the scale explains the
-// output; otherwise "".
+// output and exceeds the limit of test_scale(), and not only the LSE fails; otherwise "".
 std::string other_scale(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "harness/base/thread_time.h"
 #include "harness/diagnose/alternative_search.h"
@@ -26,8 +30,8 @@
 namespace plumbline {
 namespace {
 
-// Share of the squared error that a wrong scale must explain to be named.
-constexpr double min_share_of_scale = 0.5;
+// Share of the squared error that the scale must explain to be named as the place, as in locate().
+constexpr double min_share_of_scale = 0.75;
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
@@ -44,33 +48,16 @@ bool nothing_to_explain(const FailingOutput& failing) {
          failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
 }
 
+// Adds the place of the error. It names no cause, because none explained the output.
 void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
   const Location& location = *failing.location;
-  const std::string& where = location.text;
-  if (location.kind == LocationKind::scale) {
-    if (location.share < min_share_of_scale) return;
-    add(sentences, where +
-                       ": the softmax scale is wrong or rounded to 16 bits, or exp2 is not "
-                       "accurate");
-  } else if (location.kind == LocationKind::denominator) {
-    add(sentences, nearest_factor(failing));
-  } else if (location.kind == LocationKind::none) {
-    if (!nothing_to_explain(failing) && !only_lse_fails(failing))
-      add(sentences, denominator_by_lse(failing));
-  } else if (location.kind == LocationKind::edge) {
-    add(sentences, where +
-                       ": the error follows the edge of the visible keys: the mask, the window or "
-                       "a length is off by one");
-  } else if (location.kind == LocationKind::key && location.is_last_key) {
-    add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
-  } else if (location.kind == LocationKind::key) {
-    add(sentences, where + ": that key is dropped, repeated, or read from the wrong place");
-  } else {
-    add(sentences, where);
-  }
+  if (location.kind == LocationKind::scale && location.share < min_share_of_scale) return;
+  std::string size =
+      location.kind == LocationKind::denominator ? size_of_common_factor(failing) : "";
+  add(sentences, size.empty() ? location.text : std::move(size));
 }
 
-// Adds the explanations that cost little: faults, wrong heads and the location of the error.
+// Adds what costs little to find: faults, wrong heads and the location of the error.
 void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentences) {
   for (std::string& sentence : causes_of_faults(*failing.faults))
     add(sentences, std::move(sentence));
@@ -82,20 +69,15 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
   }
 }
 
-std::string in_words(const Rung& rung, const RoundingSpec& judged) {
-  if (rung.spec.s_rounded != DType::none && judged.s_rounded == DType::none) {
-    return fmt::format("would be explained if S were rounded to {}, as MLX and eager do",
-                       name(rung.spec.s_rounded));
-  }
-  return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
-}
-
-// Fits in the order in which they are tried; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 20> fits{
-    &other_key_heads,    &exchanged_heads,    &other_fp8_scales, &other_sinks,       &other_slopes,
-    &other_scale,        &larger_key_columns, &truncation,       &narrowed,          &narrowed_lse,
-    &wrong_lse,          &wrong_places,       &factor_of_heads,  &exponential_error, &wrong_factor,
-    &explain_wrong_rows, &likeliest_change,   &dropped_weights,  &lost_columns,      &few_rows};
+// Fits in the order in which they are tried; each costs at most a few references of few rows. The
+// rows that alternatives explain and the ranking of changes lie between the two lists.
+using Fit = std::string (*)(const FailingOutput&);
+constexpr std::array<Fit, 15> fits{
+    &other_key_heads, &exchanged_heads,    &other_fp8_scales, &other_sinks,       &other_slopes,
+    &other_scale,     &larger_key_columns, &truncation,       &narrowed,          &narrowed_lse,
+    &wrong_lse,       &wrong_places,       &factor_of_heads,  &exponential_error, &wrong_factor};
+constexpr std::array<Fit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
+                                                &lost_columns, &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "". Costs little.
 std::string final_cause(const FailingOutput& failing) {
@@ -109,45 +91,73 @@ bool exceeds_limits(const FailingOutput& failing) {
   return !within_limits(failing.comparison->statistics, failing.limits);
 }
 
-// Adds the first fit that explains the output, unless there is a sentence.
-void add_fit(const FailingOutput& failing, std::vector<std::string>& sentences) {
-  for (const auto& fit : fits) {
-    if (!sentences.empty() || failing.late()) return;
-    add(sentences, fit(failing));
-  }
+enum class SearchDepth {
+  pattern,  // no search
+  first,    // ends at the first sentence
+  all,      // lists each alternative problem that explains the output, and the pattern
+};
+
+// Adds sentences that explain the output. A looser rounding model comes last, and only if nothing
+// else is left to explain: the error has no place, and there are no faults.
+void explain(const FailingOutput& failing, SearchDepth depth, std::vector<std::string>& sentences) {
+  ExplainedByAlternatives by = explain_by_alternatives(
+      failing, [depth](std::size_t found) { return depth == SearchDepth::first && found > 0; });
+  sentences = std::move(by.all);
+  const auto is_over = [&] { return !sentences.empty() || failing.late(); };
+  const auto try_all = [&](const auto& of) {
+    for (const Fit fit : of) {
+      if (!is_over()) add(sentences, fit(failing));
+    }
+  };
+  try_all(fits);
+  if (!is_over()) add(sentences, std::move(by.wrong_rows));
+  const RankedChange change = is_over() ? RankedChange{} : rank_changes(failing);
+  if (!change.is_rung) add(sentences, change.sentence);
+  try_all(fits_after_ranking);
+  if (change.is_rung && !is_over() && failing.location->kind == LocationKind::none &&
+      failing.faults->total() == 0)
+    add(sentences, change.sentence);
 }
 
-FirstCause searched_cause(const FailingOutput& failing) {
-  FirstCause cause;
-  cause.sentence = final_cause(failing);
-  if (!cause.sentence.empty()) return cause;
-  const auto rung = exceeds_limits(failing) ? looser_rung(failing) : std::nullopt;
-  if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
-  std::vector<std::string> sentences;
-  if (!nothing_to_explain(failing)) {
-    sentences = explain_by_alternatives(failing, [](std::size_t found) { return found > 0; });
-    add_fit(failing, sentences);
-    if (sentences.empty() && rung) add(sentences, in_words(*rung, *failing.spec));
-  }
-  cause.explains = !sentences.empty();
-  if (sentences.empty()) add_pattern(failing, sentences);
-  if (!sentences.empty()) cause.sentence = sentences.front();
-  return cause;
+struct Found {
+  std::vector<std::string> sentences;  // the clearest first
+  bool is_final = false;               // no other cause is looked for
+  bool explains = false;               // the search found the first sentence
+  bool is_cut = false;                 // there was no time for all of the search
+};
+
+Found search(const FailingOutput& failing, SearchDepth depth) {
+  Found found;
+  add(found.sentences, final_cause(failing));
+  found.is_final = !found.sentences.empty();
+  if (found.is_final) return found;
+  const bool has_more = !nothing_to_explain(failing);
+  if (has_more && depth != SearchDepth::pattern) explain(failing, depth, found.sentences);
+  found.explains = !found.sentences.empty();
+  found.is_cut = has_more && !found.explains && (depth == SearchDepth::pattern || failing.late());
+  if (!found.explains || depth == SearchDepth::all) add_pattern(failing, found.sentences);
+  return found;
 }
 
-FirstCause cause_without_search(const FailingOutput& failing) {
-  FirstCause cause;
-  cause.sentence = final_cause(failing);
-  if (!cause.sentence.empty()) return cause;
-  std::vector<std::string> sentences;
-  add_pattern(failing, sentences);
-  if (!sentences.empty()) cause.sentence = sentences.front();
-  if (nothing_to_explain(failing)) return cause;
+// `time`: the time that was spent if the search was cut.
+FirstCause first_of(const Found& found, std::string_view time) {
+  FirstCause cause{found.sentences.empty() ? "" : found.sentences.front(), "", found.explains};
+  if (!found.is_cut) return cause;
   cause.sentence =
-      sentences.empty()
-          ? "not looked for: the run's time for causes was spent"
-          : cause.sentence + " (not looked into further: the run's time for causes was spent)";
+      cause.sentence.empty()
+          ? fmt::format("not looked for: {} was spent", time)
+          : fmt::format("{} (not looked into further: {} was spent)", cause.sentence, time);
   return cause;
+}
+
+// Returns the kernel and the kind of a failure.
+std::string group_of(const FailingOutput& failing, const std::string& kernel) {
+  std::string group =
+      fmt::format("{} {} {}", kernel, name(failing.location->kind), only_lse_fails(failing));
+  for (const FaultKind& kind : fault_kinds) {
+    if (failing.faults->*kind.count > 0) group += fmt::format(" {}", kind.name);
+  }
+  return group;
 }
 
 // Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
@@ -191,10 +201,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
            "NaN: a row divided by a denominator of 0 (all keys masked), inf - inf, or memory that "
            "was never written"},
       Kind{faults.inf, "infinity: an overflow of fp16, or a division by 0"},
-      Kind{faults.out_of_range,
-           "values outside the range of v, which no weighted mean can reach: a wrong index (page, "
-           "stride, head, memory after the end) or "
-           "weights that are not normalised"},
+      Kind{faults.out_of_range, "values outside the range of v, which no weighted mean can reach"},
       Kind{faults.empty_rows,
            "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
            "or a division by 0"},
@@ -212,45 +219,43 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
 }
 
 std::vector<std::string> causes(const FailingOutput& failing) {
-  if (std::string cause = final_cause(failing); !cause.empty()) return {std::move(cause)};
-  std::vector<std::string> sentences;
-  if (!nothing_to_explain(failing)) {
-    sentences = explain_by_alternatives(failing, [](std::size_t) { return false; });
-    add_fit(failing, sentences);
-    if (sentences.empty()) {
-      if (const auto rung = looser_rung(failing)) add(sentences, in_words(*rung, *failing.spec));
-    }
-  }
-  add_pattern(failing, sentences);
-  return sentences;
+  return search(failing, SearchDepth::all).sentences;
 }
 
-bool CauseBudget::admits(const std::string& group) {
+std::chrono::microseconds CauseBudget::time_for(const std::string& group) {
   const std::lock_guard lock(mutex_);
   const bool is_first = groups_.insert(group).second;
-  return left_ > (is_first ? 0 : for_first_);
+  if (total_ <= total_.zero()) return total_.zero();
+  const double left = static_cast<double>(left_.count()) / static_cast<double>(total_.count());
+  if (!is_first && left <= 0.5) return total_.zero();
+  return std::chrono::microseconds(static_cast<std::int64_t>(
+      std::max(left, min_share) * static_cast<double>(per_case_.count())));
 }
 
 void CauseBudget::take(std::chrono::microseconds used) {
   const std::lock_guard lock(mutex_);
-  left_ -= used.count();
+  left_ -= used;
 }
 
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget) {
   const bool searches = !nothing_to_explain(failing) || exceeds_limits(failing);
-  const bool is_spent =
-      searches && !budget.admits(fmt::format("{} {} {}", kernel, name(failing.location->kind),
-                                             only_lse_fails(failing)));
-  if (is_spent) return cause_without_search(failing);
+  const std::chrono::microseconds allowed =
+      searches ? budget.time_for(group_of(failing, kernel)) : std::chrono::microseconds(0);
+  if (allowed == allowed.zero())
+    return first_of(search(failing, SearchDepth::pattern), "the run's time for causes");
   FirstCause cause;
   // In an arena of one thread, all processor time of the search is that of this thread.
   tbb::task_arena alone(1);
   alone.execute([&] {
     const auto start = thread_time();
     FailingOutput limited = failing;
-    limited.late = [start, &budget] { return thread_time() - start > budget.per_case(); };
-    cause = searched_cause(limited);
+    limited.late = [start, allowed] { return thread_time() - start > allowed; };
+    const Found found = search(limited, SearchDepth::first);
+    cause = first_of(found, "the time of a search");
+    const auto rung =
+        found.is_final || !exceeds_limits(failing) ? std::nullopt : looser_rung(limited);
+    if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
     budget.take(std::chrono::duration_cast<std::chrono::microseconds>(thread_time() - start));
   });
   return cause;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <mutex>
 #include <set>
 #include <span>
@@ -15,36 +14,38 @@
 namespace plumbline {
 
 // The processor time in which a run may look for causes, shared by its threads. Failures of one
-// kernel that look alike form a group. The first failure of each group may use all of the time,
-// further ones half of it. A case beyond that only gets the cause that its faults and location
-// suggest, which costs little, and a remark. A search that began may take `per_case`.
+// kernel that look alike form a group. A search may take `of_case` times the share of the time that
+// is left, so later searches get less. The first failure of each group gets a search in any case,
+// of at least `min_share` of that time. Further ones get none once half of the time is spent: they
+// get the cause that their faults and location suggest, which costs little, and a remark. If the
+// total is 0, there are no searches.
 class CauseBudget {
  public:
   static constexpr std::chrono::seconds default_per_case{3};
+  static constexpr double min_share = 1.0 / 16;
   explicit CauseBudget(std::chrono::microseconds total,
                        std::chrono::microseconds of_case = default_per_case)
-      : per_case_(of_case), left_(total.count()), for_first_(total.count() / 2) {}
-  std::chrono::microseconds per_case() const { return per_case_; }
-  // Returns false if a failure of this group gets no search.
-  bool admits(const std::string& group);
+      : per_case_(of_case), total_(total), left_(total) {}
+  // Returns the time that the search for a failure of this group may take; 0: it gets none.
+  std::chrono::microseconds time_for(const std::string& group);
   void take(std::chrono::microseconds used);
 
  private:
-  const std::chrono::microseconds per_case_;
+  const std::chrono::microseconds per_case_, total_;
   std::mutex mutex_;
-  std::int64_t left_, for_first_;  // in microseconds
+  std::chrono::microseconds left_;
   std::set<std::string> groups_;
 };
 
 // Returns the causes of a failing output, the clearest first: an error after which nothing else is
-// looked for, alternative problems that explain the output, fits, a looser rounding model, its
-// faults and the pattern of its error.
+// looked for, or alternative problems that explain the output, otherwise a fit or a rounding model;
+// then its faults and the place of its error.
 std::vector<std::string> causes(const FailingOutput& failing);
 
 // The first cause, without a search for others, and the looser rounding model. The search runs in
 // the calling thread alone, so that its processor time does not depend on other load.
 struct FirstCause {
-  std::string sentence;     // "" if there is none
+  std::string sentence;     // "" if there is none; with a remark if the search was cut
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
   // The search found the sentence: an alternative, a fit or a rounding model. False for an error
   // after which nothing else is looked for, a location or a fault.

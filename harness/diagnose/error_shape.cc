@@ -17,8 +17,11 @@ namespace {
 
 constexpr double clear = 6;  // standard deviations beyond which a factor or LSE is off
 constexpr double min_agreeing_share = 0.9;  // share of rows that must agree
-constexpr double min_share_of_factor =
-    0.75;  // share of the squared error that a named factor explains
+// Factors that are rounded to 16 bits are within 2^-8 of 1 (bf16, cut off). About half of them lie
+// beyond the rounding of a 16-bit output.
+constexpr double max_error_of_16_bits = 0x1p-8, min_share_of_rows_off = 0.25;
+// Share of the squared error that a common factor must explain, so that its size is given.
+constexpr double min_share_of_factor = 0.75;
 
 // The factor by which the output of a reference row is off.
 struct RowFactor {
@@ -45,6 +48,7 @@ class Factors {
   }
 
   bool empty() const { return rows_.empty(); }
+  double rows() const { return static_cast<double>(rows_.size()); }
   bool has_lse() const { return failing_.outputs.lse != nullptr; }
 
   // Returns the least-squares factor of all rows.
@@ -56,11 +60,7 @@ class Factors {
   }
 
   // Returns true if the common factor is not 1, beyond rounding.
-  bool has_common_factor() const {
-    double squared = 0;
-    for (const auto& [r, row] : rows_) squared += row.expected2;
-    return std::abs(common() - 1) > clear / std::sqrt(squared);
-  }
+  bool has_common_factor() const { return std::abs(common() - 1) > clear * sigma_of_common(); }
 
   // Returns the share of the squared error that the common factor explains.
   double share_of_common() const {
@@ -77,23 +77,32 @@ class Factors {
     return before > 0 ? 1 - after / before : 0;
   }
 
-  // Returns true if only rounding remains after `factor` is removed from all rows; nullopt: each
-  // row's own factor.
+  // Returns true if all statistics of these rows' outputs are within their limits after `factor` is
+  // removed from all rows; nullopt: each row's own factor.
   bool explains(std::optional<double> factor) const {
+    const DType dtype = failing_.geometry->problem().out();
+    const Limits& limits = failing_.limits;
     double squared = 0;
     for (const auto& [r, row] : rows_) {
-      const double of_row = factor.value_or(row.factor);
-      for (std::size_t j = 0; j < columns_; ++j) {
-        const std::size_t at = r * columns_ + j;
-        const double sigma =
-            double{failing_.reference->sigma[at]} * std::max(1.0, std::abs(of_row));
-        const double z = (got_[at] - of_row * failing_.reference->o[at]) / sigma;
-        if (!(std::abs(z) <= failing_.limits.peak)) return false;
+      const double of_row = factor.value_or(row.factor), size = std::max(1.0, std::abs(of_row)),
+                   sigma_of_factor = factor ? sigma_of_common() : row.sigma;
+      for (std::size_t at = r * columns_; at < (r + 1) * columns_; ++at) {
+        const double expected = of_row * failing_.reference->o[at],
+                     error = std::abs(got_[at] - expected),
+                     z = error / (size * double{failing_.reference->sigma[at]});
+        // The factor is fitted to rounded outputs, so its error is no error beyond their rounding.
+        const double rounding = failing_.reference->output_units *
+                                    ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype) +
+                                clear * sigma_of_factor * std::abs(failing_.reference->o[at]);
+        const double beyond =
+            std::max(0.0, error - rounding) / (size * double{failing_.reference->spre[at]});
+        if (!(within(z, limits.peak) &&
+              (error <= rounding || within(beyond, limits.beyond_output))))
+          return false;
         squared += z * z;
       }
     }
-    return squared <=
-           std::pow(failing_.limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
+    return squared <= std::pow(limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
   }
 
   // Returns true if the LSEs of most rows are off by -ln of their outputs' factor, as a wrong
@@ -116,15 +125,6 @@ class Factors {
            static_cast<double>(agree) >= min_agreeing_share * static_cast<double>(rows_.size());
   }
 
-  // Returns how many LSEs are too large and how many too small.
-  std::pair<std::size_t, std::size_t> lse_off() const {
-    std::size_t large = 0, small = 0;
-    for (const auto& [r, row] : rows_) {
-      if (std::abs(row.lse_error) > clear * row.lse_sigma) ++(row.lse_error > 0 ? large : small);
-    }
-    return {large, small};
-  }
-
   // The rows whose factor is off: how many are too large and too small, and the largest factor or
   // 1 / factor.
   struct Spread {
@@ -143,6 +143,12 @@ class Factors {
   }
 
  private:
+  double sigma_of_common() const {
+    double squared = 0;
+    for (const auto& [r, row] : rows_) squared += row.expected2;
+    return 1 / std::sqrt(squared);
+  }
+
   void add(std::size_t r) {
     const Reference& reference = *failing_.reference;
     RowFactor row;
@@ -170,6 +176,12 @@ class Factors {
   const std::vector<double> got_;
   std::vector<std::pair<std::size_t, RowFactor>> rows_;
 };
+
+// Returns true if there is no LSE or it is within its limit.
+bool has_right_lse(const FailingOutput& failing) {
+  const ErrorStatistics& statistics = failing.comparison->statistics;
+  return !statistics.has_lse || within(statistics.lse_z, failing.limits.lse);
+}
 
 std::string denominator_text(bool too_large, const std::string& how_much) {
   return too_large
@@ -230,6 +242,7 @@ std::string text_above_one(double ratio) {
 }
 
 std::string truncation(const FailingOutput& failing) {
+  if (failing.spec->out_toward_zero || only_lse_fails(failing)) return "";
   const Reference& reference = *failing.reference;
   const DType dtype = failing.geometry->problem().out();
   const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, reference);
@@ -310,9 +323,24 @@ std::string wrong_factor(const FailingOutput& failing) {
   const double common = factors.common();
   if (factors.has_lse() && factors.lse_agrees() && factors.explains(std::nullopt))
     return denominator_of(factors);
-  if (common > 0 && !only_lse_fails(failing) && factors.explains(common))
+  if (common > 0 && factors.has_common_factor() && has_right_lse(failing) &&
+      factors.explains(common))
     return outputs_text(common, factors.has_lse());
   return "";
+}
+
+std::string factor_of_each_row(const FailingOutput& failing) {
+  const Factors factors(failing);
+  if (factors.empty() || !factors.has_lse() || !has_right_lse(failing)) return "";
+  const auto [large, small, farthest] = factors.spread();
+  if (static_cast<double>(large + small) < min_share_of_rows_off * factors.rows() ||
+      !factors.explains(std::nullopt))
+    return "";
+  return fmt::format(
+      "each row of the output has a factor of its own, up to {} off, and the LSE is right: {}",
+      text_above_one(farthest),
+      farthest <= 1 + max_error_of_16_bits ? "1/l or a rescale is rounded to 16 bits"
+                                           : "the last division or a rescale is wrong");
 }
 
 std::string factor_of_heads(const FailingOutput& failing) {
@@ -324,35 +352,22 @@ std::string factor_of_heads(const FailingOutput& failing) {
   const Factors factors(failing, wrong);
   if (factors.empty()) return "";
   const double common = factors.common(), ratio = std::max(common, 1 / common);
-  if (!(common > 0) || !factors.has_common_factor() || !factors.explains(common)) return "";
+  if (!(common > 0) || !factors.has_common_factor() || !has_right_lse(failing) ||
+      !factors.explains(common))
+    return "";
   const bool is_one = wrong.size() == 1;
   return fmt::format("the outputs of head{} {} are {} too {}, those of the other heads are right",
                      is_one ? "" : "s", fmt::join(wrong, ", "), text_above_one(ratio),
                      common > 1 ? "large" : "small");
 }
 
-std::string denominator_by_lse(const FailingOutput& failing) {
+std::string size_of_common_factor(const FailingOutput& failing) {
   const Factors factors(failing);
-  if (factors.empty()) return "";
+  if (factors.empty() || factors.share_of_common() < min_share_of_factor) return "";
   const double common = factors.common();
-  const auto [large, small] = factors.lse_off();
-  const auto off = static_cast<double>(large + small);
-  const bool has_factor = off > 0 && factors.has_common_factor();
-  if (has_factor && common < 1 && static_cast<double>(large) >= min_agreeing_share * off)
-    return denominator_text(true, "");
-  if (has_factor && common > 1 && static_cast<double>(small) >= min_agreeing_share * off)
-    return denominator_text(false, "");
-  return off > 0 && factors.lse_agrees() ? denominator_of(factors) : "";
-}
-
-std::string nearest_factor(const FailingOutput& failing) {
-  if (std::string by_lse = denominator_by_lse(failing); !by_lse.empty()) return by_lse;
-  const Factors factors(failing);
-  if (factors.empty()) return "";
-  const double common = factors.common();
-  const auto [large, small] = factors.lse_off();
-  if (factors.share_of_common() < min_share_of_factor) return "";
-  return common > 0 ? outputs_text(common, factors.has_lse() && large + small == 0) : "";
+  if (!(common > 0) || !factors.has_common_factor()) return "";
+  return fmt::format("the outputs are {} too {} (denominator, rescale or numbers that are cut off)",
+                     text_above_one(std::max(common, 1 / common)), common > 1 ? "large" : "small");
 }
 
 std::string wrong_heads_only(const FailingOutput& failing) {
@@ -363,10 +378,7 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   if (!wrong_pairs || wrong_pairs->empty() || wrong_pairs->size() == pairs.size()) return "";
   if (wrong_pairs->size() == 1) {
     const auto& [sample, head] = wrong_pairs->front();
-    return fmt::format(
-        "head {} of sample {} is wrong, the others are right: a wrong key head, stride or slot of "
-        "that head",
-        head, sample);
+    return fmt::format("head {} of sample {} is wrong, the others are right", head, sample);
   }
   const auto heads = error_by(reference, *failing.comparison,
                               [](const RowId& id) { return std::int64_t{id.head}; });
@@ -378,11 +390,7 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   }
   const std::size_t all = heads.size();
   if (wrong == 0 || wrong == all) return "";
-  if (wrong == 1)
-    return fmt::format(
-        "head {} of {} is wrong, the others are right: a wrong key head, stride or slot of that "
-        "head",
-        list, all);
+  if (wrong == 1) return fmt::format("head {} of {} is wrong, the others are right", list, all);
   return fmt::format("heads {}{} of {} are wrong, the others are right", list,
                      wrong > 8 ? ", …" : "", all);
 }

@@ -27,7 +27,7 @@ double log_likelihood(const Reference& reference, const Comparison& comparison,
 std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
                                     const RowSelection& rows, Comparison* comparison = nullptr);
 
-// Returns the likeliest looser rounding model by which the output would pass, a cause or not, on the rows of
+// Returns the likeliest looser rounding model by which the output would pass, on the rows of
 // second_look() and by what is known of rows without a reference. Returns nullopt if there are
 // faults, which no rounding explains, or if failing.late() returns true.
 // docs/judging-formulas.md, "Scale of one output", has the scale tests.
