@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "harness/suite/suite.h"
 
@@ -14,12 +16,13 @@ namespace {
 
 using testing::IsSupersetOf;
 
+Suite read_bundled(const char* path) {
+  auto read = read_suite(path);
+  EXPECT_TRUE(read) << (read ? "" : to_string(read.error()));
+  return read ? *read : Suite{};
+}
 const Suite& nightly() {
-  static const Suite suite = [] {
-    auto read = read_suite(PLUMBLINE_CASES "/nightly.toml");
-    EXPECT_TRUE(read) << (read ? "" : to_string(read.error()));
-    return read ? *read : Suite{};
-  }();
+  static const Suite suite = read_bundled(PLUMBLINE_CASES "/nightly.toml");
   return suite;
 }
 
@@ -32,11 +35,17 @@ std::set<Value> every(const std::function<Value(const Problem&)>& value) {
 std::set<std::int64_t> numbers(std::int64_t Problem::*member) {
   return every<std::int64_t>([=](const Problem& p) { return p.*member; });
 }
-bool any(const std::function<bool(const Problem&)>& holds) {
-  for (const SuiteCase& c : nightly().cases) {
-    if (holds(c.problem)) return true;
-  }
-  return false;
+bool any(const std::function<bool(const Problem&)>& holds, const Suite& suite = nightly()) {
+  return std::ranges::any_of(suite.cases, [&](const SuiteCase& c) { return holds(c.problem); });
+}
+// True if both a kernel of the host and a CUDA kernel run such a problem.
+bool any_on_both(const std::function<bool(const Problem&)>& holds) {
+  const auto runs_on = [&](bool emulated) {
+    return std::ranges::any_of(nightly().cases, [&](const SuiteCase& c) {
+      return c.device.starts_with("emulated:") == emulated && holds(c.problem);
+    });
+  };
+  return runs_on(false) && runs_on(true);
 }
 bool runs(const std::string& pattern) {
   for (const SuiteCase& c : nightly().cases) {
@@ -150,6 +159,114 @@ TEST(NightlyMatrix, Corners) {
            p.page_size > 1;
   })) << "a full last page";
   EXPECT_TRUE(any([](const Problem& p) { return !p.lse && p.sinks != Sinks::none; }));
+}
+
+// The dimensions of which each reaches a bug that suites once missed.
+
+TEST(NightlyMatrix, WideGroupsAndTails) {
+  for (const std::int64_t group : {17, 20, 24, 71}) {
+    EXPECT_TRUE(any_on_both([&](const Problem& p) { return p.group() == group; })) << group;
+  }
+  for (std::int64_t keys = 241; keys <= 255; ++keys) {
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      EXPECT_TRUE(any([&](const Problem& p) {
+        return p.group() == 16 && p.seq_q == 1 && p.seq_kv == keys && p.dtype == dtype;
+      })) << keys;
+    }
+  }
+  EXPECT_TRUE(any_on_both(
+      [](const Problem& p) { return p.group() == 16 && p.seq_kv >= 241 && p.seq_kv <= 255; }));
+}
+
+TEST(NightlyMatrix, FarTokens) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged}) {
+    for (const std::int64_t batch : {1, 2}) {
+      EXPECT_TRUE(any([&](const Problem& p) {
+        return p.view == View::far && p.batch == batch && p.layout == layout;
+      })) << name(layout)
+          << batch;
+    }
+  }
+  EXPECT_TRUE(any_on_both([](const Problem& p) { return p.view == View::far && p.batch == 1; }));
+}
+
+TEST(NightlyMatrix, OddPagesAndLargePools) {
+  for (const std::int64_t size : {48, 528, 672}) {
+    EXPECT_TRUE(any_on_both([&](const Problem& p) {
+      return p.is_paged() && p.page_size == size && p.seq_kv > 2 * size;
+    })) << size;
+  }
+  // In rows with nearly all weight on one key, the pages of other keys do not matter.
+  const auto has_pages = [](const Problem& p, std::int64_t pages) {
+    return p.is_paged() && p.lengths == Lengths::full && p.law == Law::normal &&
+           p.seq_kv / p.page_size > pages && p.seq_kv / p.page_size < 2 * pages;
+  };
+  for (const std::int64_t pages : {32'768, 65'536}) {
+    EXPECT_TRUE(any_on_both([&](const Problem& p) { return has_pages(p, pages); })) << pages;
+  }
+}
+
+TEST(NightlyMatrix, LongMasksBiasesAndPadding) {
+  for (const std::int64_t keys : {1000, 2048}) {
+    for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
+      EXPECT_TRUE(any([&](const Problem& p) { return p.mask == mask && p.seq_kv > keys; }))
+          << name(mask) << keys;
+    }
+    EXPECT_TRUE(any_on_both([&](const Problem& p) {
+      return p.alibi != Alibi::none && p.seq_kv > keys;
+    })) << keys;
+  }
+  for (const std::int64_t keys : {512, 1024}) {
+    for (const Padding padding : {Padding::right, Padding::left}) {
+      EXPECT_TRUE(any_on_both([&](const Problem& p) {
+        return p.is_padded() && p.lengths != Lengths::full && p.seq_kv > keys &&
+               p.seq_kv < 2 * keys && p.padding == padding;
+      })) << keys;
+    }
+  }
+}
+
+TEST(NightlyMatrix, ServingBatches) {
+  for (const Layout layout : {Layout::ragged, Layout::paged_nhd}) {
+    EXPECT_TRUE(any_on_both([&](const Problem& p) {
+      return p.lengths == Lengths::serving && p.layout == layout && p.seq_kv > 512 && p.batch > 3;
+    })) << name(layout);
+  }
+}
+
+// A run measures cases in this order, so that one that is cut off has measured the first ones.
+TEST(LentGpu, MatricesComeBeforeLongCases) {
+  const Suite lent = read_bundled(PLUMBLINE_CASES "/lent_gpu.toml");
+  std::vector<std::string> suites;
+  for (const SuiteCase& c : lent.cases) {
+    if (suites.empty() || suites.back() != c.suite) suites.push_back(c.suite);
+    if (c.suite == "lent_gpu") {
+      EXPECT_EQ(c.device, "emulated:sm_90");
+    }
+  }
+  EXPECT_THAT(suites, testing::ElementsAre("pr", "reach_emulated", "corners_emulated", "lent_gpu"));
+}
+
+TEST(SmokeMatrix, ViewsWindowsPagesAndSmallValues) {
+  const Suite smoke = read_bundled(PLUMBLINE_CASES "/smoke.toml");
+  EXPECT_TRUE(any([](const Problem& p) { return p.view == View::strided; }, smoke));
+  EXPECT_TRUE(any(
+      [](const Problem& p) {
+        return p.window_left > 0 && p.window_left < p.seq_kv && p.lengths != Lengths::full;
+      },
+      smoke));
+  EXPECT_TRUE(any([](const Problem& p) { return p.is_paged() && p.page_size == 32; }, smoke));
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    for (const std::int64_t dim : {96, 128}) {
+      EXPECT_TRUE(any(
+          [&](const Problem& p) {
+            return p.dtype == dtype && p.head_dim_vo == dim && p.v_law == VLaw::normal &&
+                   p.v_scale <= 0x1p-13;
+          },
+          smoke))
+          << name(dtype) << dim;
+    }
+  }
 }
 
 TEST(NightlyMatrix, Inputs) {
