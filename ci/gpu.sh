@@ -15,7 +15,7 @@
 #   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
 #   --history FILE              merges the runs into this database at the end (plumbline merge)
 #   --quick                     only checks that steps run: no random MMAs, a 64th of the operands
-#                               of ex2, two groups of cases, three runs per timing; no stories,
+#                               of ex2, few groups of cases, three runs per timing; no stories,
 #                               sanitizer or nightly suite
 #   --no-build [--build DIR]    uses an earlier build (default: build/dev), and so needs no compiler
 #                               on this machine
@@ -213,5 +213,6 @@ step speed
 step tests
 step memcheck
 step racecheck
+step lent
 step nightly
 finish_results

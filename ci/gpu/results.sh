@@ -27,6 +27,7 @@ declare_step speed 60 10 "Speed: kernels' shares of peak bandwidth and of the ma
 declare_step tests 240 15 "Tests with label gpu"
 declare_step memcheck 300 30 "compute-sanitizer memcheck"
 declare_step racecheck 300 30 "compute-sanitizer racecheck"
+declare_step lent 300 20 "cases/lent_gpu.toml on cuda:0: the cases that find most, first"
 declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
 left_out_by_quick=" compiled_stories stories memcheck racecheck nightly "
 

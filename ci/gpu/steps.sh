@@ -358,6 +358,13 @@ sanitizer() {
   ((clean)) || { say "$1: its output has no summary with 0 errors"; code=1; }
   return $code
 }
+# For a GPU that is lent for a short time: a part of nightly within five minutes.
+step_lent() {
+  local part=()
+  needs_cases cases/lent_gpu.toml || return 77
+  ((!quick)) || part=(--match 'reach_emulated/group_of_sixteen/*')
+  run_suites cuda:0 cases/lent_gpu.toml --tier nightly "${part[@]}" --memory-limit 0
+}
 step_nightly() {
   needs_cases cases/nightly.toml || return 77
   run_suites cuda:0 cases/nightly.toml --tier nightly --memory-limit 0

@@ -136,14 +136,17 @@ rehearse() {
   write_program "$machine/stand_in/compute-sanitizer" "$compute_sanitizer"
   run_gpu "$machine" 5 -- --history /gpu/night.db \
     --only facts mma record special reference pr_cuda pr_emulated bits real speed tests memcheck \
-    racecheck
-  expect "$said" "ci/gpu.sh: 8 steps passed, 0 failed, 0 cut off, 5 not run"
+    racecheck lent
+  expect "$said" "ci/gpu.sh: 9 steps passed, 0 failed, 0 cut off, 5 not run"
   expect "$said" "ci/gpu.sh: not run: mma special reference real speed"
   [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] ||
     fail "no bits were compared"
   ((BASH_REMATCH[1] == BASH_REMATCH[2] && BASH_REMATCH[1] > 30)) ||
     fail "other bits: ${BASH_REMATCH[0]}"
   expect "$summary" "Stand-in GPU (sm_90), driver 580.82.07"
+  # A group of lent_gpu.toml's includes, 8 problems for 3 kernels.
+  [[ "$(archived "$machine" lent.log)" =~ no\ failure\ in\ 24\ cases ]] ||
+    fail "the step lent did not run its 24 cases"
   expect "$summary" "16 files in recordings/"
   expect "$summary" "sm_90-bf16_f32_k16: 1000 rows, 0 differ from the model"
   expect "$(archived "$machine" recordings/recording.toml)" 'gpu = "emulator"'

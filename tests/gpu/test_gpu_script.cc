@@ -152,7 +152,7 @@ TEST_F(GpuScript, AllStepsPass) {
   const std::string summary = read("out/summary.md"), figures = archived("figures.toml"),
                     calls = read("calls");
   EXPECT_THAT(summary,
-              testing::StartsWith("## GPU: 21 steps passed, 0 failed, 0 cut off, 0 not run\n"));
+              testing::StartsWith("## GPU: 22 steps passed, 0 failed, 0 cut off, 0 not run\n"));
   EXPECT_THAT(summary, AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
                              HasSubstr("test_kernels_cuda: 7 passed"),
                              HasSubstr("34 of 34 cases have the same bits"),
@@ -180,6 +180,7 @@ TEST_F(GpuScript, AllStepsPass) {
             HasSubstr("run cases/foreign.toml --tier nightly --provider torch_kernels.py -j 4"),
             HasSubstr("stories/s5_unsupported_dtype.toml --tier full --match *device=cuda:0* "
                       "--provider torch_kernels.py"),
+            HasSubstr("run cases/lent_gpu.toml --tier nightly --memory-limit 0 --device cuda:0"),
             HasSubstr("run cases/nightly.toml")));
   EXPECT_THAT(calls, Not(HasSubstr("xformers_kernels")));
   // Two result files, the log, and the history.
@@ -198,7 +199,7 @@ TEST_F(GpuScript, AllStepsPass) {
       "tar -xzf out/results.tar.gz ./figures.toml && "
       "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", "
       "\"rb\"))[\"step\"]))'");
-  EXPECT_EQ(parsed.text, "21\n");
+  EXPECT_EQ(parsed.text, "22\n");
 }
 
 TEST_F(GpuScript, ContinuesAfterFailureAndNamesStep) {
@@ -209,7 +210,7 @@ TEST_F(GpuScript, ContinuesAfterFailureAndNamesStep) {
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
   EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits compiled_bits\n"));
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("18 steps passed, 3 failed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("19 steps passed, 3 failed"),
                                             HasSubstr("test_gpu_hardware_mma: exit code 1"),
                                             HasSubstr("test_kernels_cuda: 7 passed")));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
@@ -259,11 +260,13 @@ TEST_F(GpuScript, QuickIsReported) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("16 steps passed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("17 steps passed"),
                                             Not(HasSubstr("racecheck"))));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("quick = true"));
-  EXPECT_THAT(read("calls"), AllOf(HasSubstr("--match pr/tile_edges/"),
-                                   HasSubstr("special --gtest_filter=SpecialFunctions.Every64th")));
+  EXPECT_THAT(read("calls"),
+              AllOf(HasSubstr("--match pr/tile_edges/"),
+                    HasSubstr("lent_gpu.toml --tier nightly --match reach_emulated/"),
+                    HasSubstr("special --gtest_filter=SpecialFunctions.Every64th")));
 }
 
 // The archive contains results of special functions up to its limit; larger ones are next to it.
@@ -292,7 +295,7 @@ TEST_F(GpuScript, SkipsFinishedSteps) {
   EXPECT_THAT(all.text, HasSubstr("skipped: pass on 20"));
   EXPECT_THAT(all.text, HasSubstr("skipped: FAILED on 20"));
   EXPECT_THAT(read("out/summary.md"),
-              HasSubstr("## GPU: 20 steps passed, 1 failed, 0 cut off, 0 not run"));
+              HasSubstr("## GPU: 21 steps passed, 1 failed, 0 cut off, 0 not run"));
   EXPECT_THAT(archived("mma.log"), HasSubstr("3f800004"));
   write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
   EXPECT_EQ(gpu("--only reference").code, 0);
