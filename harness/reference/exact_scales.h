@@ -124,6 +124,12 @@ inline double shared_variance(SharedRounding rounding, const Model& model, doubl
   return kappa_coherent * squared * std::max(coherent, independent);
 }
 
+// Returns the weight that a row keeps if a kernel skips keys with the weight `skipped`. At least
+// u32, because an LSE without its sink may lose all keys.
+inline double kept_weight(double skipped) { return std::max(1 - skipped, u32); }
+// Returns by how much this changes the LSE.
+inline double skipped_lse(double skipped) { return std::log1p(-std::min(skipped, 1 - u32)); }
+
 // Sums over a row's keys in one column, for TA and TR.
 struct ColumnSums {
   double o = 0, p_squared = 0;                  // o_j, sum p_k^2 v_kj^2

@@ -426,9 +426,11 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
   if (all_lse.norm > 0) {
     tests.lse.judged = true;
     tests.lse.effect = all_lse.score / all_lse.norm;
-    // The last term is an error of one standard deviation that all rows share.
+    // The last term is an error of one standard deviation that all rows share. Skipped keys may
+    // cause sqrt(shared_slack) of it.
+    const double shared = model.skipped_below > 0 ? std::sqrt(shared_slack) : 1;
     tests.lse.limit = (model.u_s > 0 ? model.u_s / 4 : 64 * u32) +
-                      deviations / std::sqrt(all_lse.norm) + all_lse.drift / all_lse.norm;
+                      deviations / std::sqrt(all_lse.norm) + shared * all_lse.drift / all_lse.norm;
   }
   return tests;
 }

@@ -22,20 +22,24 @@ void SharedRoundings::weigh(SharedRounding rounding, const BlockSums& sums, std:
     weights_.back() = shared_weight(rounding, sink->p, rounded_size(sums.model, *sink), 0);
 }
 
-// Adds (sum of p_k |v_kj - o_j| over the keys that a kernel may skip)^2 / slack.
+// Adds (sum of p_k |v_kj - o_j| over the keys that a kernel may skip / sum p_k of the others)^2 /
+// slack. A kernel that skips keys leaves them out of O and of the denominator.
 void SharedRoundings::add_skipped(const BlockSums& sums, Buffer<double>& variance) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
   std::vector<double> lost(static_cast<std::size_t>(head.dim_vo));
   for (std::int64_t r = 0; r < block.rows; ++r) {
     std::ranges::fill(lost, 0);
+    double skipped = 0;
     block.for_skipped(sums.model, r, [&, p = block.p_of(r)](std::int64_t k) {
+      skipped += p[k];
       const double* v = head.v.data() + (block.first_key + k) * head.dim_vo;
       for (std::int64_t j = 0; j < head.dim_vo; ++j)
         lost.data()[j] += p[k] * std::abs(v[j] / head.v_unit - block.o_of(r, j));
     });
     for (std::int64_t j = 0; j < head.dim_vo; ++j)
-      variance.data()[r * head.ld + j] += square(lost.data()[j]) / shared_slack;
+      variance.data()[r * head.ld + j] +=
+          square(lost.data()[j] / kept_weight(skipped)) / shared_slack;
   }
 }
 
@@ -80,7 +84,7 @@ void SharedRoundings::add_to_lse(const BlockSums& sums, std::int64_t row, const 
   double skipped = 0;
   if (sums.model.skipped_below > 0)
     block.for_skipped(sums.model, row, [&](std::int64_t k) { skipped += p[k]; });
-  variance += square(skipped) / shared_slack;
+  variance += square(skipped_lse(skipped)) / shared_slack;
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, sums.model, block.cap())) continue;
     weigh(rounding, sums, row, p, sink);

@@ -8,8 +8,8 @@ namespace plumbline {
 namespace {
 
 // Returns the largest error of a logit that sd_k omits: roundings of S, tanh and products, and ties
-// of Q. A skipped key loses its whole weight.
-double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key) {
+// of Q. A skipped key loses its whole weight, `of_skipped` of the weight that is kept.
+double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key, double of_skipped) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
   const std::int64_t at = row * block.stride + key;
@@ -23,8 +23,18 @@ double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key) 
   if (model.u_s > 0) error += model.s_roundings * model.u_s * block.rounded_size(model, row, key);
   for (const QueryTie& tie : block.ties.data()[row])
     error += std::abs(block.shift_by(tie, row, key));
-  if (block.may_be_skipped(model, row, key)) error += 1;
+  if (block.may_be_skipped(model, row, key)) error += of_skipped;
   return error;
+}
+
+// Returns 1 / the weight that remains if all keys are skipped that may be.
+double error_of_skipping(const BlockSums& sums, std::int64_t row) {
+  double skipped = 0;
+  if (sums.model.skipped_below > 0) {
+    sums.block->for_skipped(sums.model, row,
+                            [&](std::int64_t k) { skipped += sums.block->p_of(row)[k]; });
+  }
+  return 1 / kept_weight(skipped);
 }
 
 // Adds omitted_error() to the logit errors in place. No later step needs the errors alone.
@@ -38,8 +48,9 @@ void add_omitted_errors(BlockSums& sums) {
     LogitSums& of_row = sums.logits.sums.data()[r];
     const float* p = sums.logits.p_of(r);
     double p_sd = 0, sd_sum = 0, sd_squared = 0;
+    const double of_skipped = error_of_skipping(sums, r);
     block.for_seen(r, [&](std::int64_t k) {
-      double sd = omitted_error(sums, r, k);
+      double sd = omitted_error(sums, r, k, of_skipped);
       // A row with bounds has no sd_k.
       if (!of_row.are_bounds) {
         float& stored = sums.logits.sd_of(r)[k];

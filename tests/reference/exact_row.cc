@@ -139,13 +139,21 @@ double of_products(const SingleRow& row, const Numbers& p, Factor factor) {
     sum += p[k] * square(row.slope[k]) * row.n2[k] * square(factor(k));
   return row.model.merges ? 0 : square(row.model.product_error) / 3 * sum;
 }
-// (sum of p_k |y_k| over keys with exp(s_k - m) below the threshold)^2 / slack
+// sum of p_k |y_k| over keys with exp(s_k - m) below the threshold
 template <class Factor>
-double of_skipped_keys(const SingleRow& row, const Numbers& p, Factor factor) {
+double skipped_sum(const SingleRow& row, const Numbers& p, Factor factor) {
   double sum = 0;
   for (std::size_t k = 0; k < row.keys; ++k)
     sum += std::exp(row.s[k] - row.m) < row.model.skipped_below ? p[k] * std::abs(factor(k)) : 0;
-  return square(sum) / 1.2;
+  return sum;
+}
+double skipped_weight(const SingleRow& row, const Numbers& p) {
+  return std::min(skipped_sum(row, p, [](std::size_t) { return 1.0; }), 1 - u32);
+}
+// (the sum over skipped keys / the weight of the others)^2 / slack
+template <class Factor>
+double of_skipped_keys(const SingleRow& row, const Numbers& p, Factor factor) {
+  return square(skipped_sum(row, p, factor) / (1 - skipped_weight(row, p))) / 1.2;
 }
 // TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j)) + ties of Q
 double logit_variance(const SingleRow& row, const Numbers& v, double o) {
@@ -321,6 +329,7 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   const double of_product =
       max_product_error(model, static_cast<std::int64_t>(row.keys), row.scaled_outside);
   const double tanh_error = row.cap > 0 ? model.tanh_error : 0;
+  const double of_skipped = 1 / (1 - skipped_weight(row, row.p));
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double of_products =
@@ -329,7 +338,7 @@ double exact_bound(const SingleRow& row, std::size_t column) {
                        (model.u_s > 0 ? model.s_roundings * model.u_s * row.rounded_size[k] : 0) +
                        model.exp2_error + of_products;
     for (const Numbers& shifts : row.tie_shifts) of_weight += std::abs(shifts[k]);
-    if (std::exp(row.s[k] - row.m) < model.skipped_below) of_weight += 1;
+    if (std::exp(row.s[k] - row.m) < model.skipped_below) of_weight += of_skipped;
     const double near_zero = model.u_p * weights.largest_near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
@@ -372,7 +381,7 @@ double exact_lse_variance(const SingleRow& row) {
   if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
   variance += of_query_ties(row, p, [](std::size_t) { return 1.0; }) +
               of_products(row, p, [](std::size_t) { return 1.0; }) +
-              of_skipped_keys(row, p, [](std::size_t) { return 1.0; });
+              square(std::log(1 - skipped_weight(row, p))) / 1.2;
   for (const SharedRounding rounding : shared_roundings) {
     if (!is_made(rounding, row.model, row.cap)) continue;
     const double by_cells =

@@ -77,11 +77,19 @@ class Row : QuadRoundedP {
       sum += p_factor * p_[k] * sq(a_ * slope_[k]) * n2_[k] * sq(y[k]);
     return merges_ ? 0 : sq(spec_.product_rel_error) / 3 * sum;
   }
-  double skipped(const Column& y, double p_factor) const {
+  // A kernel that skips keys leaves them out of O and of l.
+  double skipped(const Column& y) const {
     double sum = 0;
     for (std::size_t k = 0; k < keys_; ++k)
-      sum += t_[k] < spec_.skipped_below ? p_factor * p_[k] * std::abs(y[k]) : 0;
-    return sq(sum) / c_.slack;
+      sum += t_[k] < spec_.skipped_below ? p_[k] * std::abs(y[k]) : 0;
+    return sq(sum / kept(1)) / c_.slack;
+  }
+  // The weight of the other keys and a sink; an LSE may leave out a sink above all keys.
+  double kept(double p_factor) const {
+    quad weight = 1;
+    for (std::size_t k = 0; k < keys_; ++k)
+      weight -= t_[k] < spec_.skipped_below ? p_exact_[k] * p_factor : quad{0};
+    return std::max(static_cast<double>(weight), c_.u32);
   }
   // An element of Q near a tie changes all logits of a row.
   double query_ties(const Column& y, double p_factor) const {
@@ -119,7 +127,7 @@ class Row : QuadRoundedP {
         c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
     if (has_tanh_error())
       TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
-    const double TE = exp2_variance(py, n_) + skipped(y, 1);
+    const double TE = exp2_variance(py, n_) + skipped(y);
     return {TP, TL, TS, TE, accumulation(v), split(v)};
   }
 
@@ -217,7 +225,8 @@ class Row : QuadRoundedP {
     double variance = sum_of_squares(logit, count) + excess(logit) + sq(bias);
     variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
     const Column ones(n_, 1);
-    variance += query_ties(ones, lt_ / l) + products(ones, lt_ / l) + skipped(ones, lt_ / l);
+    variance += query_ties(ones, lt_ / l) + products(ones, lt_ / l) +
+                sq(std::log(kept(lt_ / l))) / c_.slack;
     if (c_.u_S > 0) {
       const Column s = column([&](std::size_t k) { return p[k] * sS(k); });
       const quad top = largest_rounded(count);
