@@ -14,6 +14,7 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -33,9 +34,10 @@ examples:
   ci/harness_mutants.py --preset asan --build out/mutants --jobs 2
 
 exit codes: 0 every mutant was killed; 1 one survived, was not judged or has lost its place in the
-source, or the unchanged tests fail; 2 wrong command line or table.
-An interrupted run resumes. BUILD/results.json keeps the killed mutants; such a result is void once
-a built source or the mutant changes.
+source, or the unchanged tests fail; 2 wrong command line or table; 130 interrupted.
+An interrupted run restores the file and resumes. BUILD/results.json keeps the killed mutants; such
+a result is void once a built source or the mutant changes. The first run builds the unchanged test
+programs; then a mutant costs the compilation of what includes its file, and the tests it names.
 """
 FIELDS = {"name": str, "bug": str, "file": str, "pattern": str, "replacement": str, "tests": dict}
 # A result depends on these files, but not on scripts, pages or the table of mutants.
@@ -383,6 +385,9 @@ def main(given=None):
     except (Refused, NotBuilt) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1 if isinstance(error, (NoPlace, NotBuilt)) else 2
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted; next: the same command resumes", file=sys.stderr)
+        return 130
     print(table([("mutant", "verdict", "cpu s", "failing test")] + rows))
     print(f"{killed} of {len(mutants)} mutants killed, "
           f"{processor_seconds():.0f} s of processor time")
@@ -390,4 +395,5 @@ def main(given=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     sys.exit(main())

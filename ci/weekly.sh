@@ -9,7 +9,8 @@
 #   ci/weekly.sh --results FILE   file with the last result of each item, rewritten after each item
 #                                 (default: baselines/weekly.csv)
 # The output of each item is also in out/weekly/ITEM.log. The items fuzz, kills and requests add a
-# row to baselines/hardening.toml, which docs/hardening.md shows.
+# row to baselines/hardening.toml, which docs/hardening.md shows. The item mutants builds tests in a
+# copy of the tree, and then part of them again for each bug. If interrupted, it resumes there.
 # Exit codes: 0 every item passed, 1 some failed, 2 usage, 5 none failed and some are open.
 # Example: ci/weekly.sh --only tsan coverage
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
@@ -24,6 +25,7 @@ weekly    run_label weekly
 times     run_label times
 wheel     run_label wheel
 coverage  ci/coverage.sh
+mutants   ci/harness_mutants.py
 fuzz      ci/fuzz.sh --total 3600 --record
 kills     attack ci/kills.py --count 125 --record
 requests  attack ci/hostile_requests.py --count 2000 --record"

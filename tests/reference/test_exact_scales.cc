@@ -217,6 +217,14 @@ TEST(ExactScales, LongRowWithErrorOfEachProduct) {
   EXPECT_EQ(met.long_rows, 1);
 }
 
+// In fp64, weights that sum to 1 may give an output of 1 - 2^-53.
+TEST(OutputUnit, NoiseBelowPowerOfTwoKeepsUlp) {
+  EXPECT_EQ(output_unit(1, DType::bf16), 0x1p-7);
+  EXPECT_EQ(output_unit(1 - 0x1p-53, DType::bf16), 0x1p-7);
+  EXPECT_EQ(output_unit(-1 + 0x1p-50, DType::bf16), 0x1p-7);
+  EXPECT_EQ(output_unit(1 - 0x1p-30, DType::bf16), 0x1p-8);
+}
+
 // 1 + 2^-8 lies midway between two numbers of bf16. A kernel's factor may be off by an ulp, and its
 // product is rounded.
 TEST(QueryTies, ReachTwoUlpsOfProduct) {

@@ -108,6 +108,40 @@ TEST(Explain, RowDetailWithHiddenKeysAndSink) {
   EXPECT_NEAR(sum, 1 - std::exp(side_inputs(problem).sinks[1] - detail.lse), 1e-14);
 }
 
+// Head 0 sees every other key, head 1 sees all keys.
+TEST(Explain, RowHasMaskOfOwnHead) {
+  Problem problem = question();
+  problem.mask = Mask::custom;
+  FilledProblem filled(problem);
+  const Geometry& geometry = filled.geometry;
+  StatedLayout layout;
+  layout.seqlens_q = geometry.seqlens_q, layout.seqlens_kv = geometry.seqlens_kv;
+  layout.mask_heads = problem.heads_q;
+  for (std::int64_t head = 0; head < problem.heads_q; ++head) {
+    for (std::int64_t row = 0; row < problem.seq_q; ++row) {
+      std::vector<std::uint32_t> words(static_cast<std::size_t>(geometry.mask_words));
+      for (std::int64_t key = 0; key < problem.seq_kv; key += 2 - head)
+        words[static_cast<std::size_t>(key / 32)] |= std::uint32_t{1} << (key % 32);
+      layout.mask_bits.insert(layout.mask_bits.end(), words.begin(), words.end());
+    }
+  }
+  filled.geometry = Geometry(problem, layout);
+  const RoundingSpec spec = strict_spec(problem);
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  for (const std::int32_t head : {0, 1}) {
+    const RowId row{0, head, 4};
+    const RowDetail detail = reference_row(filled.geometry, filled.view(), spec, row);
+    const std::size_t first = (static_cast<std::size_t>(head) * 20 + 4) * 16;
+    for (std::size_t j = 0; j < 16; ++j) {
+      EXPECT_NEAR(detail.o[j], reference.o[first + j], 1e-14) << head;
+      const Explanation explanation =
+          explain(filled.geometry, filled.view(), spec, row, static_cast<std::int64_t>(j));
+      EXPECT_NEAR(explanation.o, reference.o[first + j], 1e-14) << head;
+    }
+  }
+}
+
 TEST(Explain, NamesDominantRounding) {
   Problem fp32_out = question();
   fp32_out.out_dtype = DType::f32;
