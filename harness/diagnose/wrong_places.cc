@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "harness/diagnose/error_parts.h"
+#include "harness/diagnose/fp8_factors.h"
+#include "harness/diagnose/key_bounds.h"
 #include "harness/diagnose/row_calculator.h"
 
 namespace plumbline {
@@ -206,56 +208,68 @@ class PlaceSearch {
     }
     add_layouts(all);
     add_rounded_inputs(all);
-    for (const double factor : {0.5, 2.0}) {
-      if (!problem_.has_fp8_kv()) break;
-      vary(
-          fmt::format("K and V are {} as large: e4m3 read as e4m3fnuz, or the reverse",
-                      factor < 1 ? "half" : "twice"),
-          [=](RowVariation& variation) { variation.key_factor = variation.value_factor = factor; });
-    }
   }
 
   // Explanations by K and V whose memory has another order of dimensions.
   void add_layouts(std::vector<Explanation>& all) const {
-    constexpr double max_reads = 4e6;  // elements of one row
-    if (problem_.is_paged()) return;
-    const std::int64_t heads = problem_.heads_kv, keys = problem_.seq_kv;
-    const auto add = [&](std::string how, const auto& place) {
-      for (const auto& [is_value, what] : {std::pair{true, "V"}, {false, "K"}}) {
-        const std::int64_t dims = is_value ? problem_.head_dim_vo : problem_.head_dim_qk;
-        if (static_cast<double>(keys * dims) * static_cast<double>(dims) > max_reads) continue;
-        const auto read = [this, place, is_value = is_value, dims](
-                              std::int64_t sample, std::int64_t key, std::int64_t head,
-                              std::span<double> to) {
-          std::vector<double> whole(to.size());
-          const std::int64_t length = geometry_.length_kv(sample);
-          for (std::size_t j = 0; j < to.size(); ++j) {
-            const Element from =
-                place((key * problem_.heads_kv + head) * dims + static_cast<std::int64_t>(j),
-                      length, dims);
-            (calculator_.*(is_value ? &RowCalculator::read_value : &RowCalculator::read_key))(
-                sample, from.key, from.head, whole);
-            to[j] = whole[static_cast<std::size_t>(from.dim)];
-          }
-        };
-        all.push_back({.sentence = fmt::format("{} has another layout: {}", what, how),
-                       .vary = [read, is_value = is_value](RowVariation& variation) {
-                         (is_value ? variation.read_value : variation.read_key) = read;
-                       }});
+    if (problem_.is_paged() || problem_.scale_tokens() > 0) return;
+    // The memory of a short sample has seq_kv keys. A kernel may also count valid keys alone.
+    if (problem_.is_padded()) add_layouts(all, true);
+    add_layouts(all, false);
+  }
+
+  // `counts_padding`: the order is that of all keys of a padded sample, not of its valid ones.
+  void add_layouts(std::vector<Explanation>& all, bool counts_padding) const {
+    const std::int64_t heads = problem_.heads_kv;
+    const auto add = [&](std::string_view how, const auto& place) {
+      for (const bool is_value : {true, false}) {
+        if (auto read = reader(is_value, counts_padding, place)) {
+          all.push_back(
+              {.sentence = fmt::format("{} has another layout: {}", is_value ? "V" : "K", how),
+               .vary = [read, is_value](RowVariation& variation) {
+                 (is_value ? variation.read_value : variation.read_key) = read;
+               }});
+        }
       }
     };
     add("dimensions before keys (transposed)",
-        [heads](std::int64_t at, std::int64_t length, std::int64_t) {
-          return Element{at % length, at / length % heads, at / length / heads};
+        [heads](std::int64_t at, std::int64_t keys, std::int64_t) {
+          return Element{at % keys, at / keys % heads, at / keys / heads};
         });
     if (heads == 1) return;
-    add("heads before keys", [](std::int64_t at, std::int64_t length, std::int64_t dims) {
-      return Element{at / dims % length, at / dims / length, at % dims};
+    add("heads before keys", [](std::int64_t at, std::int64_t keys, std::int64_t dims) {
+      return Element{at / dims % keys, at / dims / keys, at % dims};
     });
     add("heads before dimensions before keys",
-        [](std::int64_t at, std::int64_t length, std::int64_t dims) {
-          return Element{at % length, at / length / dims, at / length % dims};
+        [](std::int64_t at, std::int64_t keys, std::int64_t dims) {
+          return Element{at % keys, at / keys / dims, at / keys % dims};
         });
+  }
+
+  // Returns a function that reads each element of a vector from `place`, given the element's place
+  // in keys before heads before dimensions. Returns an empty function if this costs much.
+  template <class Place>
+  decltype(RowVariation::read_key) reader(bool is_value, bool counts_padding,
+                                          const Place& place) const {
+    constexpr double max_reads = 4e6;  // elements of one row
+    const std::int64_t dims = is_value ? problem_.head_dim_vo : problem_.head_dim_qk;
+    if (static_cast<double>(problem_.seq_kv * dims) * static_cast<double>(dims) > max_reads)
+      return nullptr;
+    const auto read_vector = is_value ? &RowCalculator::read_value : &RowCalculator::read_key;
+    return [=, this](std::int64_t sample, std::int64_t key, std::int64_t head,
+                     std::span<double> to) {
+      std::vector<double> whole(to.size());
+      const std::int64_t length = geometry_.length_kv(sample),
+                         keys = counts_padding ? problem_.seq_kv : length,
+                         first = problem_.padding == Padding::left ? keys - length : 0;
+      for (std::size_t j = 0; j < to.size(); ++j) {
+        const Element from =
+            place(((first + key) * problem_.heads_kv + head) * dims + static_cast<std::int64_t>(j),
+                  keys, dims);
+        (calculator_.*read_vector)(sample, from.key - first, from.head, whole);
+        to[j] = whole[static_cast<std::size_t>(from.dim)];
+      }
+    };
   }
 
   // Explanations by fp32 inputs that are rounded before the products.
@@ -326,20 +340,26 @@ class PlaceSearch {
 
   // Explanations by keys from a bound on.
   void add_keys(std::vector<Explanation>& all) const {
-    const auto keys = [&](std::string sentence, std::function<KeyAddress(KeyAddress)> of) {
-      all.push_back({.sentence = std::move(sentence), .vary = [of](RowVariation& variation) {
-                       variation.key_address = variation.value_address = of;
-                     }});
+    const auto wrapped = [&](std::int64_t bound, std::string_view why) {
+      all.push_back(
+          {.sentence = fmt::format("keys from {} on are read from key 0 on: an offset modulo {}{}",
+                                   bound, bound, why),
+           .vary = [=](RowVariation& variation) {
+             variation.key_address = variation.value_address = [=](KeyAddress at) {
+               return KeyAddress{at.sample, at.key % bound};
+             };
+           }});
     };
-    for (std::int64_t bound = 16; bound < problem_.seq_kv; bound *= 2) {
-      keys(fmt::format("keys from {} on are read from key 0 on: an offset modulo {}", bound, bound),
-           [=](KeyAddress at) {
-             return KeyAddress{at.sample, at.key % bound};
-           });
-      keys(fmt::format("keys from {} on are zero vectors", bound), [=](KeyAddress at) {
-        return at.key < bound ? at : KeyAddress{at.sample, -1};
-      });
+    for (const OffsetBound& offset : offset_bounds()) {
+      if (!offset.of_sample || problem_.is_paged()) continue;
+      const std::int64_t bound = offset.key(geometry_, false, longest_sample(), 0);
+      if (bound > 0 && bound < problem_.seq_kv) wrapped(bound, ", where " + offset.text());
     }
+    for (std::int64_t bound = 16; bound < problem_.seq_kv; bound *= 2) wrapped(bound, "");
+  }
+
+  std::int64_t longest_sample() const {
+    return std::ranges::max_element(geometry_.seqlens_kv) - geometry_.seqlens_kv.begin();
   }
 
   const FailingOutput& failing_;
@@ -350,10 +370,16 @@ class PlaceSearch {
   std::vector<bool> is_wrong_;  // the stated answer does not fit this row
 };
 
+std::string place_sentence(const FailingOutput& failing) { return PlaceSearch(failing).sentence(); }
+
 }  // namespace
 
 std::string wrong_places(const FailingOutput& failing) {
-  return failing.geometry->problem().is_merge() ? "" : PlaceSearch(failing).sentence();
+  if (failing.geometry->problem().is_merge()) return "";
+  for (const auto& explain : {&place_sentence, &zeros_from_a_key, &other_fp8_factors}) {
+    if (std::string found = explain(failing); !found.empty()) return found;
+  }
+  return "";
 }
 
 }  // namespace plumbline
