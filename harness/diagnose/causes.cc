@@ -18,9 +18,12 @@
 #include "harness/diagnose/dropped_weights.h"
 #include "harness/diagnose/error_shape.h"
 #include "harness/diagnose/exponential_error.h"
+#include "harness/diagnose/fp8_factors.h"
 #include "harness/diagnose/key_columns.h"
 #include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/lost_columns.h"
+#include "harness/diagnose/lse_faults.h"
+#include "harness/diagnose/nan_keys.h"
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
 #include "harness/diagnose/single_places.h"
@@ -57,10 +60,15 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
   add(sentences, size.empty() ? location.text : std::move(size));
 }
 
+void add_faults(const FailingOutput& failing, Faults faults, std::vector<std::string>& sentences) {
+  for (std::string& sentence : causes_of_lse_faults(failing, faults))
+    add(sentences, std::move(sentence));
+  for (std::string& sentence : causes_of_faults(faults)) add(sentences, std::move(sentence));
+}
+
 // Adds what costs little to find: faults, wrong heads and the location of the error.
 void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentences) {
-  for (std::string& sentence : causes_of_faults(*failing.faults))
-    add(sentences, std::move(sentence));
+  add_faults(failing, *failing.faults, sentences);
   const std::string heads = wrong_heads_only(failing);
   add(sentences, heads);
   if (heads.empty()) add_location(failing, sentences);
@@ -72,16 +80,18 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
 // Fits in the order in which they are tried; each costs at most a few references of few rows. The
 // rows that alternatives explain and the ranking of changes lie between the two lists.
 using Fit = std::string (*)(const FailingOutput&);
-constexpr std::array<Fit, 15> fits{
-    &other_key_heads, &exchanged_heads,    &other_fp8_scales, &other_sinks,       &other_slopes,
-    &other_scale,     &larger_key_columns, &truncation,       &narrowed,          &narrowed_lse,
-    &wrong_lse,       &wrong_places,       &factor_of_heads,  &exponential_error, &wrong_factor};
+constexpr std::array<Fit, 16> fits{
+    &other_key_heads, &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
+    &other_sinks,     &other_slopes,    &other_scale,       &larger_key_columns,
+    &truncation,      &narrowed,        &narrowed_lse,      &wrong_lse,
+    &wrong_places,    &factor_of_heads, &exponential_error, &wrong_factor};
 constexpr std::array<Fit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
                                                 &lost_columns, &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "". Costs little.
 std::string final_cause(const FailingOutput& failing) {
-  for (const auto& single : {&nan_of_hidden_keys, &rows_without_answer, &few_elements}) {
+  for (const auto& single :
+       {&nan_of_hidden_keys, &rows_without_answer, &infinite_lse, &few_elements}) {
     if (std::string sentence = single(failing); !sentence.empty()) return sentence;
   }
   return "";
@@ -94,15 +104,17 @@ bool exceeds_limits(const FailingOutput& failing) {
 enum class SearchDepth {
   pattern,  // no search
   first,    // ends at the first sentence
-  all,      // lists each alternative problem that explains the output, and the pattern
+  all,      // lists each alternative problem that explains the output, otherwise the pattern, too
 };
 
 // Adds sentences that explain the output. A looser rounding model comes last, and only if nothing
-// else is left to explain: the error has no place, and there are no faults.
-void explain(const FailingOutput& failing, SearchDepth depth, std::vector<std::string>& sentences) {
+// else is left to explain: the error has no place, and there are no faults. Returns true if an
+// alternative problem explains the output.
+bool explain(const FailingOutput& failing, SearchDepth depth, std::vector<std::string>& sentences) {
   ExplainedByAlternatives by = explain_by_alternatives(
       failing, [depth](std::size_t found) { return depth == SearchDepth::first && found > 0; });
   sentences = std::move(by.all);
+  if (!sentences.empty()) return true;
   const auto is_over = [&] { return !sentences.empty() || failing.late(); };
   const auto try_all = [&](const auto& of) {
     for (const Fit fit : of) {
@@ -117,6 +129,7 @@ void explain(const FailingOutput& failing, SearchDepth depth, std::vector<std::s
   if (change.is_rung && !is_over() && failing.location->kind == LocationKind::none &&
       failing.faults->total() == 0)
     add(sentences, change.sentence);
+  return false;
 }
 
 struct Found {
@@ -132,10 +145,18 @@ Found search(const FailingOutput& failing, SearchDepth depth) {
   found.is_final = !found.sentences.empty();
   if (found.is_final) return found;
   const bool has_more = !nothing_to_explain(failing);
-  if (has_more && depth != SearchDepth::pattern) explain(failing, depth, found.sentences);
+  const bool by_alternative =
+      has_more && depth != SearchDepth::pattern && explain(failing, depth, found.sentences);
   found.explains = !found.sentences.empty();
   found.is_cut = has_more && !found.explains && (depth == SearchDepth::pattern || failing.late());
-  if (!found.explains || depth == SearchDepth::all) add_pattern(failing, found.sentences);
+  if (by_alternative) {
+    // An alternative also explains where the error is and which values it makes.
+    Faults others = *failing.faults;
+    others.out_of_range = others.inexact = 0;
+    if (depth == SearchDepth::all) add_faults(failing, others, found.sentences);
+  } else if (!found.explains || depth == SearchDepth::all) {
+    add_pattern(failing, found.sentences);
+  }
   return found;
 }
 
@@ -200,7 +221,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
       Kind{faults.nan,
            "NaN: a row divided by a denominator of 0 (all keys masked), inf - inf, or memory that "
            "was never written"},
-      Kind{faults.inf, "infinity: an overflow of fp16, or a division by 0"},
+      Kind{faults.inf, "infinity: an overflow, as of fp16 beyond 65504, or a division by 0"},
       Kind{faults.out_of_range, "values outside the range of v, which no weighted mean can reach"},
       Kind{faults.empty_rows,
            "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
@@ -218,8 +239,10 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
   return sentences;
 }
 
-std::vector<std::string> causes(const FailingOutput& failing) {
-  return search(failing, SearchDepth::all).sentences;
+std::vector<std::string> causes(const FailingOutput& failing, bool* explains) {
+  Found found = search(failing, SearchDepth::all);
+  if (explains != nullptr) *explains = found.is_final || found.explains;
+  return std::move(found.sentences);
 }
 
 std::chrono::microseconds CauseBudget::time_for(const std::string& group) {

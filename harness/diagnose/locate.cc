@@ -393,13 +393,15 @@ class Locator {
 
   // Returns "heads 1, 3 of 4 are wrong, the others right" if every part is clearly right or wrong;
   // otherwise "".
-  static std::string separated(std::string_view what,
-                               const std::map<std::int64_t, ErrorPart>& parts) {
+  std::string separated(LocationKind kind, const std::map<std::int64_t, ErrorPart>& parts) const {
     const auto wrong = wrong_parts(parts);
     if (!wrong || wrong->empty() || wrong->size() == parts.size()) return "";
     const bool is_one = wrong->size() == 1;
-    return fmt::format("{}{} {} of {} {} wrong, the others right", what, is_one ? "" : "s",
-                       in_ranges(*wrong), parts.size(), is_one ? "is" : "are");
+    // A sample has rows of every head, but not every row.
+    const bool is_sample = kind == LocationKind::row && in_.reference->selection.sampled;
+    return fmt::format("{}{} {} of {}{} {} wrong, the others right", name(kind), is_one ? "" : "s",
+                       in_ranges(*wrong), parts.size(), is_sample ? " compared" : "",
+                       is_one ? "is" : "are");
   }
   Location separating_dimension(const Location& otherwise) const {
     const Reference& reference = *in_.reference;
@@ -411,7 +413,7 @@ class Locator {
     for (const auto& [kind, parts] : {std::pair{LocationKind::head, &heads},
                                       {LocationKind::column, &columns},
                                       {LocationKind::row, &positions}}) {
-      if (const std::string text = separated(name(kind), *parts); !text.empty())
+      if (const std::string text = separated(kind, *parts); !text.empty())
         return {kind, fmt::format("{}: {}", name(kind), text), otherwise.z, text};
     }
     return {};

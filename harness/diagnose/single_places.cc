@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "harness/diagnose/error_parts.h"
-#include "harness/reference/key_values.h"
 
 namespace plumbline {
 namespace {
@@ -99,6 +98,16 @@ class Elements {
   std::vector<std::size_t> wrong_;  // ascending
 };
 
+// Returns "2 rows are wrong, all others are right: ". Names the number of compared ones if others
+// were not compared.
+std::string are_wrong(std::size_t wrong, std::string_view what, std::size_t compared,
+                      const Reference& reference) {
+  const std::string of =
+      reference.selection.sampled ? fmt::format(" of {} compared ones", compared) : "";
+  return wrong == 1 ? fmt::format("one {} is wrong, all others{} are right: ", what, of)
+                    : fmt::format("{} {}s are wrong, all others{} are right: ", wrong, what, of);
+}
+
 }  // namespace
 
 std::string few_elements(const FailingOutput& failing) {
@@ -115,9 +124,8 @@ std::string few_elements(const FailingOutput& failing) {
     places.push_back(fmt::format("column {} of row {}, head {}, sample {}", i % columns, id.row,
                                  id.head, id.sample));
   }
-  const std::string count =
-      wrong.size() == 1 ? "one element is" : fmt::format("{} elements are", wrong.size());
-  return fmt::format("{} wrong, all others are right: {}", count, fmt::join(places, "; "));
+  return are_wrong(wrong.size(), "element", failing.comparison->z.size(), reference) +
+         fmt::format("{}", fmt::join(places, "; "));
 }
 
 std::string rows_without_answer(const FailingOutput& failing) {
@@ -153,6 +161,9 @@ std::string rows_without_answer(const FailingOutput& failing) {
 std::string few_rows(const FailingOutput& failing) {
   if (failing.faults->nan > 0 || failing.faults->inf > 0 || failing.faults->unwritten > 0)
     return "";
+  const ErrorStatistics& statistics = failing.comparison->statistics;
+  if (statistics.has_elsewhere && !within(statistics.elsewhere, failing.limits.elsewhere))
+    return "";
   const Reference& reference = *failing.reference;
   const auto columns = static_cast<std::size_t>(reference.columns);
   std::vector<std::size_t> wrong;
@@ -180,44 +191,8 @@ std::string few_rows(const FailingOutput& failing) {
     const RowId& id = reference.selection.rows[r];
     places.push_back(fmt::format("row {}, head {}, sample {}", id.row, id.head, id.sample));
   }
-  return fmt::format("{} wrong, all others are right: {}",
-                     wrong.size() == 1 ? "one row is" : fmt::format("{} rows are", wrong.size()),
-                     fmt::join(places, "; "));
-}
-
-std::string nan_of_hidden_keys(const FailingOutput& failing) {
-  const Geometry& geometry = *failing.geometry;
-  const Problem& problem = geometry.problem();
-  if (failing.faults->nan == 0 || problem.is_merge()) return "";
-  const Reference& reference = *failing.reference;
-  const std::vector<double> got = rows_of(geometry, failing.outputs, reference);
-  const auto columns = static_cast<std::size_t>(reference.columns);
-  const KeyValues key_values(geometry, failing.inputs.k, failing.inputs.v,
-                             InputRounding(*failing.spec));
-  const auto is_nan = [](double x) { return std::isnan(x); };
-  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
-    const RowId& id = reference.selection.rows[r];
-    const auto begin = got.begin() + static_cast<std::ptrdiff_t>(r * columns);
-    if (std::none_of(begin, begin + static_cast<std::ptrdiff_t>(columns), is_nan)) continue;
-    const std::int64_t head = id.head / problem.group();
-    std::vector<double> key_vector(static_cast<std::size_t>(problem.head_dim_qk)), value(columns);
-    for (std::int64_t key = 0; key < geometry.length_kv(id.sample); ++key) {
-      if (geometry.sees(id.sample, id.row, key, id.head)) continue;
-      key_values.key(id.sample, key, head, key_vector);
-      key_values.value(id.sample, key, head, value);
-      const bool of_v = std::ranges::any_of(value, is_nan);
-      if (!of_v && std::ranges::none_of(key_vector, is_nan)) continue;
-      bool is_seen = false;
-      for (std::int64_t row = 0; row < geometry.length_q(id.sample) && !is_seen; ++row)
-        is_seen = geometry.sees(id.sample, row, key, id.head);
-      return fmt::format(
-          "NaN of keys that {} reaches the output: {} of key {}, head {}, sample {} is NaN{}",
-          is_seen ? "the row does not see" : "no row sees", of_v ? "V" : "K", key, head, id.sample,
-          of_v ? ", and 0 times NaN is NaN" : "");
-    }
-    return "";  // other rows have the same cause
-  }
-  return "";
+  return are_wrong(wrong.size(), "row", static_cast<std::size_t>(seen), reference) +
+         fmt::format("{}", fmt::join(places, "; "));
 }
 
 }  // namespace plumbline

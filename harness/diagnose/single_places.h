@@ -11,17 +11,14 @@ namespace plumbline {
 // Returns "one element is wrong, all others are right: column 3 of row 1, head 0, sample 0" if at
 // most eight elements, 1 % of all, are beyond their limits, all statistics of the others are within
 // theirs, and the rest of the same rows and columns looks like rounding; otherwise "". No other
-// cause can explain such an error.
+// cause can explain such an error. If rows are sampled, "all others of 900 compared ones are right".
 std::string few_elements(const FailingOutput& failing);
 // Returns "one row is wrong, all others are right: row 2, head 1, sample 0" if at most eight rows,
-// 5 % of all, have clearly wrong outputs and the others are within the limits; otherwise "".
+// 5 % of all, have clearly wrong outputs and the others are within the limits, also those without a
+// reference; otherwise "".
 std::string few_rows(const FailingOutput& failing);
 // Returns "rows 0, 1, 2 of sample 0 answer as if they saw no key: …" if rows with visible keys hold
 // zeros and an LSE of -infinity; otherwise "".
 std::string rows_without_answer(const FailingOutput& failing);
-
-// Returns "NaN of keys that no row sees reaches the output: V of key 3, head 0, sample 1 is NaN,
-// and 0 times NaN is NaN" if a row with NaN does not see that key; otherwise "".
-std::string nan_of_hidden_keys(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -1,0 +1,18 @@
+// Finds NaN of keys that a row does not see as the source of an output's NaN. Text for reports; no
+// verdict depends on it.
+#pragma once
+
+#include <string>
+
+#include "harness/diagnose/failing_output.h"
+
+namespace plumbline {
+
+// Returns "NaN of keys that no row sees reaches the output: V of key 3, head 0, sample 1 is NaN,
+// and 0 times NaN is NaN" if hidden keys, padding or the tail of a page have NaN in K or V, and the
+// rows with NaN are exactly those that reach such a key; otherwise "". A row reaches the tiles of
+// keys in which its tile of queries sees keys, for one of several sizes of tiles. If only V has
+// NaN, these columns of the output have NaN, and no others.
+std::string nan_of_hidden_keys(const FailingOutput& failing);
+
+}  // namespace plumbline
