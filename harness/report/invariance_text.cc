@@ -28,6 +28,7 @@ std::string label(const InvarianceTally& tally) {
 
 std::string cell(const InvarianceTally& tally) {
   if (tally.violated > 0) return "✗";
+  if (tally.not_judged > 0) return "?";
   if (tally.rounding > 0) return "≈";
   if (tally.bitwise == 0) return "·";
   return tally.promise == Promise::bitwise ? "=" : "(=)";
@@ -50,15 +51,16 @@ std::vector<std::vector<InvarianceTally>> by_kernel(
 
 std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invariances) {
   std::map<std::tuple<std::string, std::string, Invariance>, InvarianceTally> found;
-  for (const auto& [outcome, judgement] : invariances) {
+  for (const StoredInvariance& stored : invariances) {
+    const auto& [outcome, judgement] = stored;
     InvarianceTally& tally = found[{outcome.c.kernel, outcome.c.device, outcome.invariance}];
     tally.kernel = outcome.c.kernel;
     tally.device = outcome.c.device;
     tally.invariance = outcome.invariance;
     tally.promise = std::max(tally.promise, outcome.promise);
     const bool is_failed = is_failure(judgement.verdict);
-    if (!is_failed && (outcome.status != Status::ok || judgement.verdict == Verdict::unsupported)) {
-      ++tally.nothing;  // not run, or not judged
+    if (stored.is_not_judged() || (!is_failed && outcome.status != Status::ok)) {
+      ++(stored.is_not_judged() ? tally.not_judged : tally.nothing);
       continue;
     }
     tally.sigmas = std::max(tally.sigmas, outcome.sigmas);
@@ -112,11 +114,12 @@ std::string render_invariances(const std::vector<StoredInvariance>& invariances,
       const bool compared = tally.bitwise + tally.rounding + tally.violated > 0;
       rows.push_back({std::string(name(tally.invariance)), std::string(name(tally.promise)),
                       count(tally.bitwise), count(tally.rounding), count(tally.violated),
-                      count(tally.nothing), compared ? number(tally.sigmas) : ""});
+                      count(tally.not_judged), count(tally.nothing),
+                      compared ? number(tally.sigmas) : ""});
     }
     text += fmt::format("invariances of {}\n", label(kernel.front())) +
             render_table({"invariance", "promise", "bitwise", "within rounding", "violated",
-                          "nothing to do", "sigma"},
+                          "not judged", "nothing to do", "sigma"},
                          rows, style) +
             "\n";
   }
@@ -153,8 +156,8 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
          "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
          "within rounding, which was all that was "
          "promised; "
-         "✗ promise broken, or beyond rounding; · nothing to transform, rejected, not judged "
-         "or not measured.\n\n";
+         "✗ promise broken, or beyond rounding; ? not judged, because no promise covers the "
+         "difference; · nothing to transform, rejected or not measured.\n\n";
 }
 
 }  // namespace plumbline

@@ -14,9 +14,9 @@ struct InvarianceTally {
   std::string kernel, device;
   Invariance invariance = Invariance::run_to_run;
   Promise promise = Promise::none;  // the strongest of its cases
-  // Cases by result. `nothing`: the kernel rejects the transformed call, nothing can be
-  // transformed, or no promise says how to judge the difference.
-  std::size_t bitwise = 0, rounding = 0, violated = 0, nothing = 0;
+  // Cases by result. `not_judged`: beyond rounding, but no promise covers the difference.
+  // `nothing`: the kernel rejects the transformed call, or nothing can be transformed.
+  std::size_t bitwise = 0, rounding = 0, violated = 0, not_judged = 0, nothing = 0;
   double sigmas = 0;  // largest difference, in standard deviations of two legal outputs
 };
 // Returns one tally per kernel, device and invariance, sorted in this order.

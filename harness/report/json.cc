@@ -136,15 +136,25 @@ Json diff_json(const StoredDiff& stored) {
   return object;
 }
 
-Json count_json(const VerdictCounts& counts) {
+Json verdicts_json(const std::map<Verdict, std::size_t>& counts) {
   Json verdicts = Json::object();
-  for (const auto& [verdict, count] : counts.verdicts) verdicts[std::string(name(verdict))] = count;
-  return {JSON_FIELDS(counts, total, failures), {"verdicts", std::move(verdicts)}};
+  for (const auto& [verdict, count] : counts) verdicts[std::string(name(verdict))] = count;
+  return verdicts;
+}
+
+Json count_json(const VerdictCounts& counts) {
+  return {JSON_FIELDS(counts, total, failures), JSON_FIELDS_BY(verdicts_json, counts, verdicts)};
+}
+
+Json invariance_count_json(const InvarianceCounts& counts) {
+  return {JSON_FIELDS(counts, total, failures, not_judged),
+          JSON_FIELDS_BY(verdicts_json, counts, verdicts)};
 }
 
 Json counts_json(const RunCounts& counts) {
   return {JSON_FIELDS(counts, failures()),
-          JSON_FIELDS_BY(count_json, counts, cases, diffs, invariances),
+          JSON_FIELDS_BY(count_json, counts, cases, diffs),
+          JSON_FIELDS_BY(invariance_count_json, counts, invariances),
           {"suite_statistics",
            {{"total", counts.statistics + counts.statistics_not_judged},
             {"failures", counts.statistics_failed},
@@ -161,7 +171,8 @@ Json invariance_json(const StoredInvariance& stored) {
                  {"case", outcome.case_id},
                  JSON_FIELDS(outcome, c.kernel, c.device, invariance, promise)};
   add_judgement(object, stored.judgement);
-  object.update({JSON_FIELDS(outcome, status, reason, calls, calls_refused)});
+  object.update({JSON_FIELDS(outcome, status, reason, calls, calls_refused),
+                 JSON_FIELDS(stored, is_not_judged())});
   if (outcome.status != Status::ok) return object;
   object.update(
       {{"agreement", agreement(outcome)}, JSON_FIELDS(outcome, elements, other_bits, problem_a)});

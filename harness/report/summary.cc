@@ -88,6 +88,8 @@ std::string verdicts_text(const RunCounts& counts) {
   add_kind("cases", counts.cases);
   add_kind("diffs", counts.diffs);
   add_kind("invariances", counts.invariances);
+  if (counts.invariances.not_judged > 0)
+    text += fmt::format(" ({} not judged)", counts.invariances.not_judged);
   std::string statistics;
   const std::size_t passed = counts.statistics - counts.statistics_failed;
   if (passed > 0) add(statistics, ", ", fmt::format("{} pass", passed));

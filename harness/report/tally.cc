@@ -35,7 +35,11 @@ std::string arch_of(const Outcome& outcome, const RunInfo& run) {
 RunCounts counts_of(const RunReport& report) {
   RunCounts counts;
   counts.cases = count(*report.outcomes), counts.diffs = count(*report.diffs);
-  if (report.invariances != nullptr) counts.invariances = count(*report.invariances);
+  if (report.invariances != nullptr) {
+    const std::vector<StoredInvariance>& all = *report.invariances;
+    const auto not_judged = std::ranges::count_if(all, &StoredInvariance::is_not_judged);
+    counts.invariances = {count(all), static_cast<std::size_t>(not_judged)};
+  }
   for (const SuiteScore& score : *report.scores) {
     const bool is_judged = !score.status.starts_with("not judged");
     ++(is_judged ? counts.statistics : counts.statistics_not_judged);

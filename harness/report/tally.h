@@ -56,11 +56,16 @@ struct VerdictCounts {
   std::map<Verdict, std::size_t> verdicts;
 };
 
+struct InvarianceCounts : VerdictCounts {
+  std::size_t not_judged = 0;  // StoredInvariance::is_not_judged
+};
+
 // Counts of a run. A failure is a case, diff or invariance with a failing verdict (is_failure), a
 // suite statistic above its limit, or a change since the last run that fails this one. A case in
 // several suites counts in each.
 struct RunCounts {
-  VerdictCounts cases, diffs, invariances;
+  VerdictCounts cases, diffs;
+  InvarianceCounts invariances;
   // Statistics over suites: judged; failed among them; not judged (partial suite or too few cases).
   std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
   // Changes that fail the run (cases now refused), and changes that leave the run open (cases that

@@ -9,6 +9,11 @@ namespace plumbline {
 struct StoredInvariance {
   InvarianceOutcome outcome;
   Judgement judgement;
+
+  // True if the calls were compared and differ in a way that only a promise would judge.
+  bool is_not_judged() const {
+    return outcome.status == Status::ok && judgement.verdict == Verdict::unsupported;
+  }
 };
 
 }  // namespace plumbline

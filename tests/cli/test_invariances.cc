@@ -144,8 +144,25 @@ TEST_F(Invariances, ResultsAreStoredAndReported) {
       "|\n\n"
       "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
       "within rounding, which was all that was "
-      "promised; ✗ promise broken, or beyond rounding; · nothing to transform, rejected, not "
-      "judged or not measured.\n\n");
+      "promised; ✗ promise broken, or beyond rounding; ? not judged, because no promise covers the "
+      "difference; · nothing to transform, rejected or not measured.\n\n");
+}
+
+TEST_F(Invariances, MissingPromiseCountsAsNotJudged) {
+  const auto hidden = [&](const char* problem) {
+    const auto done = run(std::string("--invariances=hidden_keys --format json --no-store --case "
+                                      "'cpu/flash/") +
+                          problem + "'");
+    EXPECT_EQ(done.code, 0) << done.text;
+    return nlohmann::json::parse(done.text)["data"];
+  };
+  const auto filled = hidden(windowed), nothing_hidden = hidden(padded);
+  EXPECT_EQ(filled["invariances"][0]["is_not_judged"], true);
+  EXPECT_EQ(filled["counts"]["invariances"]["not_judged"], 1);
+  EXPECT_EQ(nothing_hidden["invariances"][0]["is_not_judged"], false);
+  EXPECT_EQ(nothing_hidden["counts"]["invariances"]["not_judged"], 0);
+  for (const auto& data : {filled, nothing_hidden})
+    EXPECT_EQ(data["invariances"][0]["verdict"], "unsupported");
 }
 
 TEST_F(Invariances, ReproduceCommandRepeatsViolation) {

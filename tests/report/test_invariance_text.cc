@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "harness/report/invariance_text.h"
+#include "harness/store/stored_invariance.h"
 
 namespace plumbline {
 namespace {
@@ -29,10 +30,22 @@ StoredInvariance not_judged() {
 TEST(InvarianceTallies, NotJudgedIsNotWithinRounding) {
   const std::vector<InvarianceTally> found = tallies({not_judged()});
   ASSERT_EQ(found.size(), 1);
-  EXPECT_EQ(found[0].nothing, 1);
+  EXPECT_EQ(found[0].not_judged, 1);
+  EXPECT_EQ(found[0].nothing, 0);
   EXPECT_EQ(found[0].rounding, 0);
   EXPECT_EQ(found[0].sigmas, 0);
-  EXPECT_THAT(render_invariances_markdown({not_judged()}), HasSubstr("| `cpu/naive` | · |"));
+  EXPECT_THAT(render_invariances_markdown({not_judged()}), HasSubstr("| `cpu/naive` | ? |"));
+}
+
+// The kernel refused the call, or there was nothing to transform.
+TEST(InvarianceTallies, RefusedCallCountsAsNothing) {
+  StoredInvariance unmeasured = not_judged();
+  unmeasured.outcome.status = Status::unsupported;
+  const std::vector<InvarianceTally> found = tallies({unmeasured, not_judged()});
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].not_judged, 1);
+  EXPECT_EQ(found[0].nothing, 1);
+  EXPECT_THAT(render_invariances_markdown({unmeasured}), HasSubstr("| `cpu/naive` | · |"));
 }
 
 TEST(InvarianceTallies, JudgedDifferenceCountsOnce) {
@@ -44,7 +57,7 @@ TEST(InvarianceTallies, JudgedDifferenceCountsOnce) {
   ASSERT_EQ(found.size(), 1);
   EXPECT_EQ(found[0].rounding, 1);
   EXPECT_EQ(found[0].violated, 1);
-  EXPECT_EQ(found[0].nothing, 1);
+  EXPECT_EQ(found[0].not_judged, 1);
   EXPECT_EQ(found[0].sigmas, std::numeric_limits<double>::infinity());
 }
 
