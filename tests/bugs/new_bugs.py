@@ -326,9 +326,16 @@ bug(3, "decode_beside_prefill_cut_at_512", samples=for_all(lambda all_: [
 bug(3, "last_tile_of_sixteen_heads_lost", inputs=stage(
     lambda x: {} if len(x.key_head) // x.k.shape[1] != 16 or x.keys % 256 < 241 else {
         "seen": edited(x.seen, (slice(None), slice(x.keys // 16 * 16, None)), False)}))
-bug(3, "pages_modulo_4", inputs=stage(
-    lambda x: {} if not x.case.layout.startswith("paged") or x.keys == 0
-    or x.case.dtype_kv in ("e4m3", "e5m2") else by_pages(x, lambda t, n: t % 4)))
+
+
+def pages_modulo(divisor):
+    return stage(lambda x: {} if not x.case.is_paged or x.keys == 0
+                 or x.case.dtype_kv in ("e4m3", "e5m2")
+                 else by_pages(x, lambda t, n: t % divisor))
+
+
+bug(3, "pages_modulo_4", inputs=pages_modulo(4))
+bug(3, "pages_modulo_32768", inputs=pages_modulo(32768))
 
 # ---- 4. Wrong in a way whose cause has a name ----
 

@@ -234,6 +234,22 @@ TEST(NightlyMatrix, ServingBatches) {
   }
 }
 
+// ci/nightly.sh measures the invariances of these cases. `hidden_keys` fills keys that no row sees
+// with NaN and with huge numbers.
+TEST(NightlyMatrix, InvariancesHideKeys) {
+  const Suite suite = read_bundled(PLUMBLINE_CASES "/invariances.toml");
+  const auto is_on_host = [](const SuiteCase& c) { return c.device == "cpu"; };
+  EXPECT_TRUE(std::ranges::any_of(suite.cases, [&](const SuiteCase& c) {
+    return is_on_host(c) && c.problem.mask == Mask::custom && c.problem.seq_q == 1;
+  }));
+  for (const bool on_host : {true, false}) {
+    EXPECT_TRUE(std::ranges::any_of(suite.cases, [&](const SuiteCase& c) {
+      const Problem& p = c.problem;
+      return is_on_host(c) == on_host && p.window_left >= 0 && p.seq_kv > p.seq_q + p.window_left;
+    })) << on_host;
+  }
+}
+
 // A run measures cases in this order, so that one that is cut off has measured the first ones.
 TEST(LentGpu, MatricesComeBeforeLongCases) {
   const Suite lent = read_bundled(PLUMBLINE_CASES "/lent_gpu.toml");
