@@ -58,7 +58,7 @@ legal("stream_k_two", Way(splits=(0.37,), tile=32))
 legal("merge_in_pairs", Way(splits=5, merge="pairs"))
 for count in (2, 4, 7):
     legal(f"ring_{count}", Way(splits=count, merge="ring"), {"ring_update": True})
-# The rounding of P hides a ring's error, which only fp32 has to state.
+# A ring has to state ring_update. In 16 bits the rounding of P hides what the update adds.
 legal("ring_3_unstated", Way(splits=3, merge="ring"), dtypes=SIXTEEN)
 # Ring attention of FlashAttention-2's outputs.
 legal("ring_of_16_bits", Way(splits=3, merge="ring", split_dtype="input"),
@@ -112,11 +112,10 @@ legal("tanh_by_exp", Way(tanh=arithmetic.tanh_by_exp), {"tanh_rel_error": 1e-6},
 legal("tanh_by_expm1", Way(tanh=arithmetic.tanh_by_expm1))
 legal("tanh_approx", Way(tanh=arithmetic.tanh_approx), {"tanh_rel_error": 2.0 ** -11})
 legal("lse_without_row_bias", Way(lse_without_row=True), {"lse_without_row_bias": True})
-# Takes logits of slope j, whose fp32 roundings grow with j, so it is legal in 16 bits only.
-legal("alibi_by_column", Way(alibi="column", lse_without_row=True), {"lse_without_row_bias": True},
-      dtypes=SIXTEEN)
-legal("alibi_by_column_tile_128", Way(alibi="column", lse_without_row=True, tile=128, reverse=True),
-      {"lse_without_row_bias": True}, dtypes=SIXTEEN)
+# Logits of slope j, and with the exponent of FlashAttention-2: s log2(e) - round(m log2(e)).
+legal("alibi_by_column", Way(alibi="column", lse_without_row=True), {"lse_without_row_bias": True})
+legal("alibi_by_column_fma", Way(alibi="column", lse_without_row=True, tile=128, reverse=True,
+                                 scale_at="exponent"), {"lse_without_row_bias": True})
 
 # ---- P ----
 legal("p_fp32", Way(p_dtype="fp32"), {"p_dtype": "fp32"})
