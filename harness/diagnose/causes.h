@@ -40,7 +40,7 @@ class CauseBudget {
 // Returns the causes of a failing output, the clearest first: an error after which nothing else is
 // looked for, or alternative problems that explain the output, otherwise a fit or a rounding model;
 // then its faults and, unless an alternative explains it, the place of its error. Sets `explains`
-// unless it is null: true if the first sentence is none of the latter two.
+// unless it is null: true if the first sentence is a cause, false for a fault or a place.
 std::vector<std::string> causes(const FailingOutput& failing, bool* explains = nullptr);
 
 // The first cause, without a search for others, and the looser rounding model. The search runs in
