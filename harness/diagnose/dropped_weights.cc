@@ -29,7 +29,7 @@ constexpr std::size_t max_fitted_rows = 4, min_fitted_rows = 2, min_fitted_keys 
 constexpr std::size_t max_fitted_elements = 20'000;  // keys times columns of a row
 constexpr int factor_passes = 6, descent_sweeps = 30;
 constexpr double fit_lenience = 2;      // factor of the limits, as for other recomputed rows
-constexpr double min_telling_size = 6;  // of a weight's share of the output, in sigma
+constexpr double min_telling_size = 6;  // norm of a weight times V, in sigma
 constexpr double max_share_error = 4;   // standard deviations of the share of dropped weights
 
 // The squared error of a row, what factors of variance 1 would give, and how the output lies along
@@ -87,7 +87,7 @@ class FittedRow {
     kept_.assign(squares_.size(), true);
   }
 
-  // Returns true if a fit of so many keys is unique and costs little.
+  // Returns true if the fit of a row with this number of keys is unique and costs little.
   static bool is_unique(std::size_t keys, std::size_t columns) {
     return keys >= min_fitted_keys && keys < 2 * columns && keys * columns <= max_fitted_elements;
   }
@@ -114,7 +114,7 @@ class FittedRow {
     return largest <= lenient * limits.peak &&
            squared <= std::pow(lenient * limits.rms, 2) * static_cast<double>(columns_);
   }
-  // Counts the weights that are large enough to be told from dropped ones.
+  // Counts the weights that are large enough to show if they are dropped.
   void count_telling(double& all, double& dropped) const {
     for (std::size_t n = 0; n < keys(); ++n) {
       if (squares_[n] < min_telling_size * min_telling_size) continue;

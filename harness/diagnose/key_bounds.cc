@@ -1,4 +1,4 @@
-// Computes each row under every bound by moving one key at a time from before the bound to after it.
+// Computes each row under every bound by moving one key at a time across the bound.
 #include "harness/diagnose/key_bounds.h"
 
 #include <fmt/format.h>
