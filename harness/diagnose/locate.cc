@@ -301,13 +301,12 @@ class Locator {
       // One key among many must clearly beat the global hypotheses, because the largest of n chance
       // fits grows like sqrt(2 ln n).
       if (!(std::abs(fit.z()) >= 1.1 * std::abs(best.z))) continue;
-      const bool is_last = id.key + 1 == geometry_.length_kv(id.sample);
-      const char* last = is_last ? ", the sample's last key," : "";
+      const char* last =
+          id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
       consider(LocationKind::key, Direction::key, fit,
                fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last,
                            id.head_kv, id.sample, more(fit.z())));
       best_key_ = id;
-      best.is_last_key = is_last;
     }
     return best;
   }

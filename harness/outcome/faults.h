@@ -74,7 +74,6 @@ struct Location {
   double z = 0;
   // For the cause; not stored.
   std::string text = {};  // "the last visible key weighs too little"
-  bool is_last_key = false;
   double share = 1;  // explained share of the squared error beyond rounding
 };
 

@@ -44,7 +44,7 @@ auto fields(const WorstElement& w) {
                     visible_keys);
 }
 auto fields(const Location& location) {
-  [[maybe_unused]] const auto& [kind, description, z, text, is_last_key] = location;
+  [[maybe_unused]] const auto& [kind, description, z, text, share] = location;
   return std::tuple(kind, description, z);
 }
 auto fields(const Description& d) {
