@@ -168,6 +168,7 @@ void add_single_pages(const Geometry& geometry, const Pages& pages, ExplanationR
   }
 }
 
+// Adds softcaps that no other cap equals (alternative_problems.cc has those).
 void add_softcaps(const Problem& problem, ExplanationRanking& ranking) {
   if (problem.softcap == 0) return;
   const auto add = [&](std::string_view how, auto logit) {
@@ -186,15 +187,6 @@ void add_softcaps(const Problem& problem, ExplanationRanking& ranking) {
   add("logits are not divided by the cap before tanh",
       [=](const LogitShape& shape, double product, std::int64_t key) {
         return cap * std::tanh(scale * product) + shape.bias(key);
-      });
-  add("it is applied before the softmax scale",
-      [=](const LogitShape& shape, double product, std::int64_t key) {
-        return scale * shape.capped(product) + shape.bias(key);
-      });
-  add("it is applied to base-2 logits",
-      [=](const LogitShape& shape, double product, std::int64_t key) {
-        return shape.capped(scale * product * std::numbers::log2e) * std::numbers::ln2 +
-               shape.bias(key);
       });
 }
 

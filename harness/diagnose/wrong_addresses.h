@@ -6,7 +6,7 @@
 namespace plumbline {
 
 // Adds these explanations: V of a neighbouring key; pages of a paged cache that are exchanged,
-// shifted or another sample's, for K, V or both; a softcap in the wrong place or unit, or without
+// shifted or another sample's, for K, V or both; a softcap in the wrong place or without
 // its division.
 void add_wrong_addresses(const FailingOutput& failing, ExplanationRanking& ranking);
 
