@@ -104,17 +104,14 @@ class AlternativeProblems : public AlternativeList {
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
-  // Adds changes to a mask that was stated key by key: no mask, or the mask of head 0 for all
-  // heads, or that of sample 0 for all samples.
+  // Adds changes to a mask that was stated key by key: no mask or a causal one, or the mask of head
+  // 0 for all heads, or that of sample 0 for all samples.
   void add_mask_tensors() {
-    Problem problem = problem_;
-    problem.mask = Mask::none;
-    problem.window_left = problem.window_right = -1;
-    StatedLayout layout = layout_;
-    layout.visible.clear();
-    layout.mask_bits.clear();
-    layout.mask_heads = 1;
-    visit({"if the mask were not applied", problem, std::move(layout), lse_base_});
+    const bool same = layout_.seqlens_q == layout_.seqlens_kv;  // both corners then agree
+    add_other_mask("if the mask were not applied", Mask::none);
+    add_other_mask(same ? "if the mask were causal" : "if the mask were causal, bottom-right",
+                   Mask::causal_bottom_right);
+    if (!same) add_other_mask("if the mask were causal, top-left", Mask::causal_top_left);
     if (!geometry_.has_hidden_keys()) return;
     add_transposed_bits();
     add_wrapped_offsets();
@@ -128,6 +125,35 @@ class AlternativeProblems : public AlternativeList {
       add_bits("if all samples had the mask of sample 0",
                [](std::int64_t head, std::int64_t) { return std::pair(head, std::int64_t{0}); });
     }
+  }
+
+  // Adds a mask in place of the stated keys, unless rows see the same keys by it.
+  void add_other_mask(std::string sentence, Mask mask) {
+    if (is_over()) return;
+    Problem problem = problem_;
+    problem.mask = mask;
+    problem.window_left = problem.window_right = -1;
+    StatedLayout layout = layout_;
+    layout.visible.clear();
+    layout.mask_bits.clear();
+    layout.mask_heads = 1;
+    if (differs_from_stated(Geometry(problem, layout)))
+      visit({std::move(sentence), problem, std::move(layout), lse_base_});
+  }
+
+  // `other` has no hidden keys.
+  bool differs_from_stated(const Geometry& other) const {
+    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
+        for (std::int64_t head = 0; head < geometry_.mask_heads; ++head) {
+          const KeyRange keys = other.visible_keys(sample, row);
+          if (!(geometry_.visible_keys(sample, row, head) == keys) ||
+              geometry_.visible_count(sample, row, head) != keys.size())
+            return true;
+        }
+      }
+    }
+    return false;
   }
 
   // Adds the mask whose bit for a query and a key is the stated one for that key and query.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "harness/diagnose/error_parts.h"
 #include "harness/diagnose/error_shape.h"
 #include "harness/reference/key_values.h"
+#include "harness/reference/reference_context.h"
 #include "harness/reference/scale_test.h"
 
 namespace plumbline {
@@ -120,6 +122,30 @@ class ScaleFit {
   const std::vector<double> got_;
 };
 
+// Returns the output's LSEs with the part of the bias that the spec's LSE lacks, if mask bits take
+// the place of a causal mask in `other`, because the LSE of `other` has that part; otherwise nothing.
+std::vector<float> lse_with_row_bias(const FailingOutput& failing, const Geometry& other) {
+  const Geometry& stated = *failing.geometry;
+  const bool is_needed = failing.spec->lse_without_row_bias && failing.outputs.lse != nullptr &&
+                         shares_alibi_bias(stated.problem()) && !stated.side.alibi_slopes.empty() &&
+                         other.problem().mask == Mask::custom;
+  if (!is_needed) return {};
+  const auto* given = static_cast<const float*>(failing.outputs.lse);
+  std::vector<float> whole(given, given + stated.row_shape.elements);
+  const double unit = failing.outputs.lse_base == 2 ? std::numbers::ln2 : 1;
+  for (std::int32_t sample = 0; sample < stated.problem().batch; ++sample) {
+    for (std::int32_t row = 0; row < stated.length_q(sample); ++row) {
+      for (std::int32_t head = 0; head < stated.problem().heads_q; ++head) {
+        const double bias =
+            logit_shape(stated, stated.side, {sample, head, row}).bias_of_row(0) / unit;
+        float& lse = whole[static_cast<std::size_t>(stated.lse_offset(sample, row, head))];
+        lse = static_cast<float>(lse - bias);
+      }
+    }
+  }
+  return whole;
+}
+
 // Compares few rows first, which rejects most alternatives cheaply, then many rows.
 class SecondLook {
  public:
@@ -136,6 +162,8 @@ class SecondLook {
   bool explains(const Geometry& geometry, int lse_base) const {
     OutputView outputs = failing_.outputs;
     outputs.lse_base = lse_base;
+    const std::vector<float> whole = lse_with_row_bias(failing_, geometry);
+    if (!whole.empty()) outputs.lse = whole.data();
     return would_explain(geometry, failing_.inputs, outputs, *failing_.spec, few_,
                          limits_of_first_look(failing_.limits)) &&
            would_explain(geometry, failing_.inputs, outputs, *failing_.spec, many_,
