@@ -98,9 +98,9 @@ Model::Model(const RoundingSpec& spec, double scale)
   if (spec.s_rounded_before_softcap) s_place = PlaceOfS::before_softcap;
   ring_update = spec.ring_update;
   skipped_logit = std::log(skipped_below);
-  p_rounder = Rounder(p_rounded);
+  p_rounder = {Rounder(p_rounded), p_toward_zero};
   s_rounder = Rounder(s_rounded);
-  out_rounder = Rounder(out);
+  out_rounder = {Rounder(out), out_toward_zero};
   if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
 }
 

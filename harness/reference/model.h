@@ -59,19 +59,14 @@ struct Model {
   Model(const RoundingSpec& spec, double scale);
 
   // Returns P as a kernel rounds it after p_prescale, divided by p_prescale again.
-  double rounded_p(double p) const {
-    const double held = p * p_prescale;
-    return (p_toward_zero ? p_rounder.toward_zero(held) : p_rounder.nearest(held)) / p_prescale;
-  }
+  double rounded_p(double p) const { return p_rounder(p * p_prescale) / p_prescale; }
   // Returns the standard deviation of a P that a kernel rounds up or down at random.
   double random_error(double p) const {
-    const double held = p * p_prescale, low = p_rounder.toward_zero(held),
+    const double held = p * p_prescale, low = p_rounder.rounder.toward_zero(held),
                  high = low + ulp(held, p_rounded);
     return std::sqrt(std::max(0.0, (held - low) * (high - held))) / p_prescale;
   }
-  double rounded_out(double o) const {
-    return out_toward_zero ? out_rounder.toward_zero(o) : out_rounder.nearest(o);
-  }
+  double rounded_out(double o) const { return out_rounder(o); }
   // Returns the largest error of the output's rounding in ulps.
   double output_units() const { return out_variance > 1.0 / 12 ? 1 : 0.5; }
   bool truncates_p() const { return p_toward_zero && p_rounded != DType::none; }
@@ -111,7 +106,8 @@ struct Model {
   DType lse = DType::f32;
   double lse_unit = 1;  // the stored LSE's unit in natural units: ln 2 for base 2
   AccumulationModel qk, pv;
-  Rounder p_rounder{DType::none}, s_rounder{DType::none}, out_rounder{DType::none};
+  DirectedRounder p_rounder, out_rounder;
+  Rounder s_rounder{DType::none};
 };
 
 }  // namespace plumbline
