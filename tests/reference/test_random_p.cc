@@ -75,8 +75,8 @@ TEST(RandomP, EqualKeysErrIndependently) {
   EXPECT_NEAR(reference().lse_sigma[0], expected, 0.05 * expected);
 }
 
-// All P of a normalised row are 400 / 376, halfway between 1 and 1.125, where a random rounding errs
-// by 0.94 u_P. Usual significands err by 0.6 u_P.
+// All P of a normalised row are 400 / 376, halfway between 1 and 1.125, where a random rounding
+// errs by 0.94 u_P. Usual significands err by 0.6 u_P.
 TEST(RandomP, OneSignificandHasErrorOfStep) {
   Problem problem;
   problem.dtype = DType::bf16;
