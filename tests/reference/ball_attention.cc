@@ -125,12 +125,15 @@ class BallOfRow {
       arb_tanh(s.get(), s.get(), bits_);
       arb_mul(s.get(), s.get(), cap.get(), bits_);
     }
-    if (side_.alibi_slopes.empty()) return s;
-    const std::int64_t distance =
-        row_ + geometry_.length_kv(sample_) - geometry_.length_q(sample_) - key;
-    const Number slope(side_.alibi_slopes[static_cast<std::size_t>(head_)]),
-        steps(static_cast<double>(distance < 0 ? -distance : distance));
-    arb_submul(s.get(), slope.get(), steps.get(), bits_);
+    if (!side_.alibi_slopes.empty()) {
+      const std::int64_t distance =
+          row_ + geometry_.length_kv(sample_) - geometry_.length_q(sample_) - key;
+      const Number slope(side_.alibi_slopes[static_cast<std::size_t>(head_)]),
+          steps(static_cast<double>(distance < 0 ? -distance : distance));
+      arb_submul(s.get(), slope.get(), steps.get(), bits_);
+    }
+    if (const float* bias = geometry_.bias_of(sample_, row_, head_))
+      arb_add(s.get(), s.get(), Number(double{bias[key]}).get(), bits_);
     return s;
   }
 
