@@ -15,6 +15,7 @@
 
 #include "harness/base/thread_time.h"
 #include "harness/diagnose/alternative_search.h"
+#include "harness/diagnose/counted_keys.h"
 #include "harness/diagnose/dropped_weights.h"
 #include "harness/diagnose/error_shape.h"
 #include "harness/diagnose/exponential_error.h"
@@ -80,11 +81,12 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
 // Fits in the order in which they are tried; each costs at most a few references of few rows. The
 // rows that alternatives explain and the ranking of changes lie between the two lists.
 using Fit = std::string (*)(const FailingOutput&);
-constexpr std::array<Fit, 16> fits{
-    &other_key_heads, &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
-    &other_sinks,     &other_slopes,    &other_scale,       &larger_key_columns,
-    &truncation,      &narrowed,        &narrowed_lse,      &wrong_lse,
-    &wrong_places,    &factor_of_heads, &exponential_error, &wrong_factor};
+constexpr std::array<Fit, 17> fits{&other_key_heads,    &exchanged_heads,    &other_fp8_scales,
+                                   &other_fp8_encoding, &other_sinks,        &other_slopes,
+                                   &other_scale,        &larger_key_columns, &truncation,
+                                   &narrowed,           &narrowed_lse,       &wrong_lse,
+                                   &wrong_places,       &factor_of_heads,    &exponential_error,
+                                   &wrong_factor,       &counted_hidden_keys};
 constexpr std::array<Fit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
                                                 &lost_columns, &few_rows};
 
