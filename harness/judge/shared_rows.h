@@ -1,12 +1,15 @@
 // Variance of a sum of suite scores whose cases share rows. Cases of one seed have the same Q, K
-// and V at the same positions, so a sweep over lengths or masks repeats the rounding errors of its
-// rows. docs/judging-comparisons.md, "Over a suite".
+// and V at the same positions, and so have cases of one recording. A sweep over lengths or masks
+// repeats the rounding errors of its rows. So does a sweep over head_dim_vo, which shares P and the
+// first columns of V. docs/judging-comparisons.md, "Over a suite".
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "harness/problem/geometry.h"
 
@@ -31,6 +34,11 @@ class SharedRows {
     }
   };
   using Keys = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // first, last + 1, visible
+  // Returns the rows that see keys. Recorded samples count as full, because the file with their
+  // lengths may be missing where a stored run is judged. All of a recording without a digest is one
+  // row, because nothing shows which rows its cases share.
+  static std::vector<std::pair<Row, Keys>> rows_of(const Problem& problem);
+
   struct Weight {
     double sum = 0, squares = 0;  // over the cases, of 1 / sqrt(rows of the case)
   };

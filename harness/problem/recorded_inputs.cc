@@ -138,6 +138,8 @@ std::string in_one_line(const Errors& errors) {
 
 }  // namespace
 
+std::string_view digest_of_recording(std::string_view name) { return split_name(name).second; }
+
 Result<std::shared_ptr<const RecordedInputs>> recorded_inputs(std::string_view name) {
   const auto [file_name, digest] = split_name(name);
   const auto path = find_file(file_name);

@@ -39,6 +39,9 @@ struct RecordedInputs {
   Padding padding = Padding::right;     // in the file
 };
 
+// Returns the DIGEST of "NAME@DIGEST", 8 hex digits of RecordedInputs::digest; "" if it has none.
+std::string_view digest_of_recording(std::string_view name);
+
 // Finds "NAME" or "NAME@DIGEST": NAME (never absolute, so that ids contain no path of one machine)
 // in the current directory, then in the directory $PLUMBLINE_INPUTS. Each file is read once per
 // process, so that all cases of a run use the same bits. Thread-safe. Errors name the directories

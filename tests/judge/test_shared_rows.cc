@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "harness/judge/shared_rows.h"
+#include "harness/problem/inputs.h"
 
 namespace plumbline {
 namespace {
@@ -73,11 +76,50 @@ TEST(SharedRows, KeyHeadsMustAgree) {
               2 + 2 / std::sqrt(2 * 4), 1e-9);
 }
 
-TEST(SharedRows, CasesWithoutRowsOrFileCount) {
+// P does not depend on the width of V, and a narrower V has the first columns of a wider one.
+TEST(SharedRows, WiderVSharesAll) {
+  EXPECT_NEAR(variance_of({"bf16/b2-h2-s5x40-d64", "bf16/b2-h2-s5x40-d64x128"}), 4, 1e-9);
+  const auto values = [](std::int64_t width) {
+    Problem problem = parse_problem_id("fp32/b1-h1-s1x2-d64").value();
+    problem.head_dim_vo = width;
+    const Geometry geometry(problem);
+    std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
+    fill_inputs(geometry, q.data(), k.data(), v.data());
+    std::vector<double> columns;
+    for (std::size_t j = 0; j < 40; ++j) columns.push_back(decode_at(DType::f32, v.data(), j));
+    return columns;
+  };
+  EXPECT_EQ(values(40), values(72));
+}
+
+TEST(SharedRows, CasesWithoutRowsCount) {
   EXPECT_EQ(variance_of({"bf16/b1-h1-s0x40-d64", "bf16/b1-h1-s0x40-d64"}), 2);
-  EXPECT_EQ(variance_of({"bf16/b1-h1-s4x40-d64/inputs=absent@0123456789abcdef",
-                         "bf16/b1-h1-s4x40-d64/inputs=absent@0123456789abcdef"}),
-            2);
+}
+
+double variance_of_recordings(const std::string& first, const std::string& second,
+                              std::int64_t window) {
+  Problem problem = parse_problem_id("bf16/b1-h1-s1x40-d64").value();
+  problem.inputs = first;
+  SharedRows rows;
+  rows.add(problem);
+  problem.inputs = second;
+  if (window > 0) problem.window_left = window - 1, problem.window_right = 0;
+  rows.add(problem);
+  return rows.variance();
+}
+
+// The recorded files are missing, as where a stored run is judged.
+TEST(SharedRows, RecordingSharesRowsWithItself) {
+  const std::string layer = "layer.safetensors@01234567";
+  EXPECT_NEAR(variance_of_recordings(layer, layer, 0), 4, 1e-9);
+  EXPECT_NEAR(variance_of_recordings(layer, layer, 10), 2 + 2 * 10 / std::sqrt(10 * 40), 1e-9);
+  EXPECT_NEAR(variance_of_recordings(layer, "copy.safetensors@01234567", 0), 4, 1e-9);
+  EXPECT_EQ(variance_of_recordings(layer, "layer.safetensors@76543210", 0), 2);
+}
+
+TEST(SharedRows, RecordingWithoutDigestSharesAll) {
+  EXPECT_NEAR(variance_of_recordings("layer.safetensors", "layer.safetensors", 10), 4, 1e-9);
+  EXPECT_EQ(variance_of_recordings("layer.safetensors", "other.safetensors", 0), 2);
 }
 
 }  // namespace
