@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// Returns "the softmax denominator is too large: it counts hidden keys with a logit of -3, as if the
-// softcap were applied after the mask" if this explains some rows; otherwise "". Tries -softcap and
-// 0 for the hidden keys of the tiles of keys that a row sees, in several sizes, and for all of them.
+// Returns "the softmax denominator is too large: it counts hidden keys with a logit of -3, as if
+// the softcap were applied after the mask" if this explains some rows; otherwise "". Tries -softcap
+// and 0 for the hidden keys of the tiles that a row sees, in several sizes, and for all of them.
 std::string counted_hidden_keys(const FailingOutput& failing);
 
 }  // namespace plumbline

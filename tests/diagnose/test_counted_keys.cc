@@ -16,8 +16,8 @@ using test::FilledProblem;
 using test::small_problem;
 using test::value_of;
 
-// Writes what a kernel computes that counts `logit` for all hidden keys of the tiles of 16 keys that
-// a row sees, also for those after the last key, whose V is 0.
+// Writes what a kernel computes that counts `logit` for all hidden keys of the tiles of 16 keys
+// that a row sees, also for those after the last key, whose V is 0.
 void count_hidden(FilledProblem& filled, double logit) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];
