@@ -11,6 +11,7 @@
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
+#include "harness/problem/contradictory_flags.h"
 #include "harness/problem/problem.h"
 
 namespace plumbline {
@@ -77,9 +78,38 @@ class ContractReader {
   void read_spec(const ConfigNode& spec) {
     const auto known = spec_field_names();
     reject_unknown_keys(spec, known, errors_);
+    const std::size_t errors_before = errors_.size();
     for (const auto& [field, node] : spec.members) {
       if (std::find(known.begin(), known.end(), field) != known.end()) read_spec_field(field, node);
     }
+    if (errors_.size() == errors_before) reject_idle_flags(spec);
+  }
+
+  // Rejects a flag that changes nothing for any dtype of Q that the contract applies to.
+  void reject_idle_flags(const ConfigNode& spec) {
+    std::vector<RoundingSpec> specs;
+    for (const DType dtype : stored_dtypes) {
+      const auto& dtypes = contract_.dtypes;
+      if (dtypes.empty() || std::ranges::find(dtypes, name(dtype)) != dtypes.end())
+        specs.push_back(spec_for(dtype));
+    }
+    for (const FlagOfRounding& flag : flags_of_roundings) {
+      const bool is_always_idle =
+          std::ranges::all_of(specs, [&](const RoundingSpec& one) { return is_idle(flag, one); });
+      if (!specs.empty() && is_always_idle)
+        complain(*spec.find(flag.name), idle_sentence(flag), "or remove the flag");
+    }
+  }
+
+  // Returns the pinned spec of a problem with 16-bit outputs.
+  RoundingSpec spec_for(DType dtype) const {
+    Problem problem;
+    problem.dtype = dtype;
+    problem.out_dtype = DType::bf16;
+    RoundingSpec spec = strict_spec(problem);
+    for (const auto& [field, text] : contract_.spec_fields)
+      set_spec_field(spec, field, text, problem);
+    return spec;
   }
 
   void read_spec_field(const std::string& field, const ConfigNode& node) {

@@ -165,8 +165,13 @@ std::string description_fault(const plumbline_description& d) {
   check.minus_one_or_more("shared_memory_bytes", d.shared_memory_bytes);
   check.minus_one_or_more("stack_bytes_per_thread", d.stack_bytes_per_thread);
   if (!check.fault.empty()) return check.fault;
-  if (const std::string pair = contradictory_flags(to_spec(d)); !pair.empty())
-    check.note("{}", pair);
+  const RoundingSpec spec = to_spec(d);
+  if (const std::string pair = contradictory_flags(spec); !pair.empty()) check.note("{}", pair);
+  for (const FlagOfRounding& flag : flags_of_roundings) {
+    // A kernel for several dtypes may keep its flags in problems where it rounds to fp32.
+    if (is_idle(flag, spec) && spec.*flag.dtype != DType::f32)
+      check.note("{}", idle_sentence(flag));
+  }
   return check.fault;
 }
 

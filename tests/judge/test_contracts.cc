@@ -1,5 +1,6 @@
 // Contracts: the members of an entry, the choice among several, and all errors at once.
 #include "harness/contract/contract.h"
+#include "harness/problem/contradictory_flags.h"
 #include "harness/problem/problem.h"
 #include "tests/judge/files.h"
 #include "tests/judge/judgements.h"
@@ -250,6 +251,31 @@ TEST(Contracts, RefuseContradictoryFlags) {
               HasSubstr("p_toward_zero and p_stochastic exclude each other"));
   EXPECT_THAT(spec_error("s_rounded_before_bias = true, s_rounded_before_softcap = true"),
               HasSubstr("s_rounded_before_bias and s_rounded_before_softcap exclude"));
+  EXPECT_THAT(spec_error("p_normalized = true, denominator_from_rounded_p = true"),
+              HasSubstr("p_normalized and denominator_from_rounded_p exclude"));
+}
+
+TEST(Contracts, RefuseIdleFlags) {
+  for (const FlagOfRounding& flag : flags_of_roundings) {
+    if (flag.dtype == &RoundingSpec::out_dtype) continue;  // the problem states it
+    const std::string stated = std::string(flag.name) + " = true",
+                      wide = flag.dtype == &RoundingSpec::p_dtype ? R"(p_dtype = "fp32", )" : "";
+    EXPECT_EQ(spec_error(wide + stated), "5: contract of k: " + idle_sentence(flag));
+  }
+  EXPECT_EQ(spec_error(R"(inputs_toward_zero = true, kv_dequantized_to = "bf16")"),
+            "5: contract of k: inputs_toward_zero changes nothing, because the inputs are not "
+            "rounded to tf32; state kv_dequantized_to = tf32");
+}
+
+TEST(Contracts, FlagsMayActForSomeDtypes) {
+  for (const char* spec : {"p_stochastic = true", R"(s_rounded = "input", s_rounded_twice = true)",
+                           R"(inputs_toward_zero = true, kv_dequantized_to = "tensor_core")",
+                           "out_stochastic = true"}) {
+    EXPECT_EQ(spec_error(spec), "no error") << spec;
+  }
+  EXPECT_THAT(errors_of("[[contract]]\nkernel = \"k\"\nreason = \"r\"\nproof = \"p\"\ndtype = "
+                        "\"fp32\"\nspec = { p_stochastic = true }\n"),
+              ElementsAre(HasSubstr("6: contract of k: p_stochastic changes nothing")));
 }
 
 TEST(Contracts, MuchWiderSigmaNeedsProof) {
@@ -263,14 +289,15 @@ TEST(Contracts, MuchWiderSigmaNeedsProof) {
       {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
        R"(kv_dequantized_to = "tensor_core")", R"(p_max = "free")", R"(p_max = "ceil2")",
        R"(p_max = "bf16")", R"(o_between_tiles = "input")", "p_toward_zero = true",
-       "out_toward_zero = true", "s_rounded_twice = true", "p_stochastic = true",
-       "out_stochastic = true", "skipped_below = 1e-4",
-       R"(qk_accumulator = "fp32/toward_zero/22/8")", R"(lse_dtype = "input")",
+       "out_toward_zero = true", "p_stochastic = true", "out_stochastic = true",
+       "skipped_below = 1e-4", R"(qk_accumulator = "fp32/toward_zero/22/8")",
+       R"(lse_dtype = "input")",
        R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"\""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"mine.cu\""), 0U) << spec;
   }
+  EXPECT_EQ(count(R"(s_rounded = "input", s_rounded_twice = true)", ""), 2U);
   for (const char* spec :
        {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")",
         R"(kv_dequantized_to = "bf16")", R"(qk_accumulator = "fp32/toward_zero/23/8")",

@@ -2,12 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <type_traits>
 
 #include "harness/base/enumeration.h"
+#include "harness/problem/contradictory_flags.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
+#include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {
 namespace {
@@ -223,6 +228,31 @@ TEST(LooserTest, InvalidValuesAreLooser) {
               testing::Not(IsEmpty()));
   EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.exp2_rel_error = std::nan(""); }),
               testing::Not(IsEmpty()));
+}
+
+// Each flag of a spec describes the rounding of a dtype field, or stands alone.
+TEST(FlagsTest, EachFlagIsIdleWithoutDtype) {
+  const std::set<std::string_view> alone{"ring_update", "lse_includes_sink",
+                                         "lse_without_row_bias"};
+  for_each_spec_field([&](std::string_view field, auto, auto of) {
+    RoundingSpec spec;
+    if constexpr (std::is_same_v<decltype(of(spec)), bool&>) {
+      const auto flag = std::ranges::find(flags_of_roundings, field, &FlagOfRounding::name);
+      ASSERT_EQ(flag == std::end(flags_of_roundings), alone.contains(field)) << field;
+      if (alone.contains(field)) return;
+      EXPECT_EQ(&(spec.*flag->flag), &of(spec)) << field;
+      EXPECT_FALSE(is_idle(*flag, spec)) << field << " is not stated";
+      of(spec) = true;
+      const bool of_inputs = field == "inputs_toward_zero";
+      for (const DType dtype : {DType::none, DType::f32}) {
+        spec.*flag->dtype = dtype;
+        EXPECT_TRUE(is_idle(*flag, spec)) << field;
+      }
+      spec.*flag->dtype = of_inputs ? DType::tf32 : DType::bf16;
+      EXPECT_FALSE(is_idle(*flag, spec)) << field;
+      EXPECT_THAT(idle_sentence(*flag), testing::StartsWith(std::string(field) + " changes"));
+    }
+  });
 }
 
 TEST(DescribeTest, NamesOnlyDifferences) {

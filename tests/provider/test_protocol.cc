@@ -26,7 +26,6 @@ plumbline_description valid_description() {
   d.padding_policy = PLUMBLINE_PADDED_ROWS_ATTENDED;
   d.spec.p_dtype = PLUMBLINE_BF16;
   d.spec.p_prescale = 0x1p8;
-  d.spec.denominator_from_rounded_p = 1;
   d.spec.s_rounded = PLUMBLINE_F16;
   d.spec.q_prescaled = PLUMBLINE_BF16;
   d.spec.split_partial_dtype = PLUMBLINE_F16;
@@ -34,7 +33,7 @@ plumbline_description valid_description() {
   d.spec.pv_accumulator = {PLUMBLINE_F16, 0, 11, 4};
   d.spec.exp2_rel_error = 0.1;
   d.spec.tanh_rel_error = 1e-3;
-  d.spec.kv_dequantized_to = PLUMBLINE_F16;
+  d.spec.kv_dequantized_to = PLUMBLINE_TF32;
   d.spec.out_dtype = PLUMBLINE_BF16;
   d.spec.lse_base = 2;
   d.spec.lse_excludes_sink = 1;
@@ -56,10 +55,13 @@ plumbline_description valid_description() {
                       .ring_update = 1,
                       .reciprocal_rel_error = 0x1p-12,
                       .s_rounded_before_bias = 1,
+                      .s_rounded_before_softcap = 0,
                       .inputs_toward_zero = 1,
                       .lse_without_row_bias = 1,
                       .product_rel_error = 0x1p-15,
-                      .skipped_below = 1e-4};
+                      .skipped_below = 1e-4,
+                      .p_stochastic = 0,
+                      .out_stochastic = 0};
   return d;
 }
 
@@ -69,6 +71,8 @@ plumbline_description description_with_other_flags() {
   plumbline_more_roundings& more = d.more_roundings;
   more.p_toward_zero = more.out_toward_zero = more.s_rounded_before_bias = 0;
   more.p_stochastic = more.out_stochastic = more.s_rounded_before_softcap = 1;
+  more.p_normalized = 0;
+  d.spec.denominator_from_rounded_p = 1;
   return d;
 }
 
@@ -85,7 +89,6 @@ TEST(Protocol, DescriptionRoundTrips) {
   RoundingSpec spec;
   spec.p_dtype = DType::bf16;
   spec.p_prescale = 256;
-  spec.denominator_from_rounded_p = true;
   spec.s_rounded = DType::f16;
   spec.q_prescaled = DType::bf16;
   spec.split_partial_dtype = DType::f16;
@@ -93,7 +96,7 @@ TEST(Protocol, DescriptionRoundTrips) {
   spec.pv_accumulator = {DType::f16, false, 11, 4};
   spec.exp2_rel_error = 0.1;
   spec.tanh_rel_error = 1e-3;
-  spec.kv_dequantized_to = DType::f16;
+  spec.kv_dequantized_to = DType::tf32;
   spec.out_dtype = DType::bf16;
   spec.lse_base = 2;
   spec.lse_includes_sink = false;
@@ -120,6 +123,7 @@ TEST(Protocol, DescriptionRoundTrips) {
   ASSERT_EQ(description_fault(other), "");
   spec.p_toward_zero = spec.out_toward_zero = spec.s_rounded_before_bias = false;
   spec.p_stochastic = spec.out_stochastic = spec.s_rounded_before_softcap = true;
+  spec.p_normalized = false, spec.denominator_from_rounded_p = true;
   EXPECT_EQ(to_description(
                 nlohmann::json::parse(nlohmann::json(other).dump()).get<plumbline_description>())
                 .spec,
@@ -246,6 +250,14 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
        [](auto& d) { d.more_roundings.out_stochastic = 1; }},
       {"s_rounded_before_bias and s_rounded_before_softcap exclude each other",
        [](auto& d) { d.more_roundings.s_rounded_before_softcap = 1; }},
+      {"p_normalized and denominator_from_rounded_p exclude each other",
+       [](auto& d) { d.spec.denominator_from_rounded_p = 1; }},
+      {"s_rounded_twice changes nothing, because S is not rounded; state s_rounded",
+       [](auto& d) { d.spec.s_rounded = PLUMBLINE_DTYPE_NONE; }},
+      {"q_prescaled_without_log2e changes nothing, because the scaled Q is not rounded",
+       [](auto& d) { d.spec.q_prescaled = PLUMBLINE_DTYPE_NONE; }},
+      {"inputs_toward_zero changes nothing, because the inputs are not rounded to tf32",
+       [](auto& d) { d.spec.kv_dequantized_to = PLUMBLINE_BF16; }},
       {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
       {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
       {"promises.run_to_run has no meaning 3", [](auto& d) { d.promises.run_to_run = 3; }},
@@ -258,6 +270,13 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
     field.spoil(d);
     EXPECT_THAT(description_fault(d), HasSubstr(std::string("description: ") + field.message));
   }
+}
+
+// A kernel for several dtypes may state its flags in problems of fp32, too.
+TEST(Protocol, FlagsMayDescribeRoundingToFp32) {
+  plumbline_description d = valid_description();
+  d.spec.p_dtype = d.spec.s_rounded = d.spec.q_prescaled = d.spec.out_dtype = PLUMBLINE_F32;
+  EXPECT_EQ(description_fault(d), "");
 }
 
 TEST(Protocol, AnyReasonFitsOneLine) {

@@ -143,6 +143,46 @@ TEST_F(PythonTest, EmptySpecIsStrict) {
   }
 }
 
+// Returns the reply of a kernel of behaved.py that only states a spec.
+RunReply stated(Worker& worker, const std::string& kernel, DType dtype) {
+  Problem p = small_problem();
+  p.mask = Mask::none, p.dtype = dtype;
+  PlacedCase c(worker, p);
+  return c.run("behaved/" + kernel);
+}
+
+TEST_F(PythonTest, PrescaleFollowsDtypeOfP) {
+  auto worker = python_worker("behaved.py");
+  for (const DType dtype : {DType::bf16, DType::e4m3}) {
+    const auto prescale = [&](const char* kernel) {
+      const RunReply reply = stated(*worker, kernel, dtype);
+      EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+      return reply.description.spec.p_prescale;
+    };
+    EXPECT_EQ(prescale("p_in_fp16"), 1) << name(dtype);
+    EXPECT_EQ(prescale("p_in_e4m3"), 256) << name(dtype);
+    EXPECT_EQ(prescale("p_times_448"), 448) << name(dtype);
+  }
+}
+
+// S and Q are in fp32 anyway, so in fp32 nothing is rounded.
+TEST_F(PythonTest, FlagsOfStepsFollowDtype) {
+  auto worker = python_worker("behaved.py");
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    const RunReply reply = stated(*worker, "steps", dtype);
+    ASSERT_EQ(reply.status, Status::ok) << reply.reason;
+    const RoundingSpec& spec = reply.description.spec;
+    const bool rounds = dtype == DType::bf16;
+    EXPECT_EQ(spec.s_rounded, rounds ? dtype : DType::none);
+    EXPECT_EQ(spec.s_rounded_twice, rounds);
+    EXPECT_EQ(spec.q_prescaled_without_log2e, rounds);
+  }
+  const RunReply reply = stated(*worker, "flag_alone", DType::bf16);
+  EXPECT_EQ(reply.status, Status::error);
+  EXPECT_THAT(reply.reason,
+              ::testing::HasSubstr("s_rounded_twice changes nothing, because S is not rounded"));
+}
+
 TEST_F(PythonTest, UndeclaredFeatureIsRefused) {
   auto worker = python_worker("behaved.py");
   const auto refusal = [&](auto change) {

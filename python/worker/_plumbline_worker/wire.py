@@ -96,6 +96,13 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
     return 0 if number == DTYPES.index("fp32") else number
 
 
+def _flag_of_step(flag: Optional[bool], step: Optional[str], words: Mapping[str, str]) -> int:
+    """Returns a flag that describes a rounding step, or 0 if the kernel states the step but this
+    problem has none."""
+    is_none_here = step not in (None, "none") and _rounding_step(step, words) == 0
+    return int(bool(flag) and not is_none_here)
+
+
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
                  lse_base: str = "") -> Dict[str, Any]:
     """Returns the plumbline_rounding_spec. Unset fields are those of the strict default: P in the
@@ -130,9 +137,10 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
         "p_normalized": int(bool(spec.p_normalized)),
         "p_max": P_MAXIMA.index(spec.p_max or "running"),
         "p_toward_zero": int(bool(spec.p_toward_zero)),
-        "s_rounded_twice": int(bool(spec.s_rounded_twice)),
-        "s_rounded_before_bias": int(bool(spec.s_rounded_before_bias)),
-        "s_rounded_before_softcap": int(bool(spec.s_rounded_before_softcap)),
+        "s_rounded_twice": _flag_of_step(spec.s_rounded_twice, spec.s_rounded, words),
+        "s_rounded_before_bias": _flag_of_step(spec.s_rounded_before_bias, spec.s_rounded, words),
+        "s_rounded_before_softcap": _flag_of_step(spec.s_rounded_before_softcap, spec.s_rounded,
+                                                  words),
         "lse_without_row_bias": int(bool(spec.lse_without_row_bias)),
         "product_rel_error": float(spec.product_rel_error or 0),
         "skipped_below": float(spec.skipped_below or 0),
@@ -140,7 +148,8 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
         "out_stochastic": int(bool(spec.out_stochastic)),
         "inputs_toward_zero": int(bool(spec.inputs_toward_zero)),
         "ring_update": int(bool(spec.ring_update)),
-        "q_prescaled_without_log2e": int(bool(spec.q_prescaled_without_log2e)),
+        "q_prescaled_without_log2e": _flag_of_step(spec.q_prescaled_without_log2e,
+                                                   spec.q_prescaled, words),
         "o_between_tiles": _rounding_step(spec.o_between_tiles, words),
         "out_toward_zero": int(bool(spec.out_toward_zero)),
         "lse_dtype": _rounding_step(spec.lse_dtype, words),

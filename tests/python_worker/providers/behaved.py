@@ -153,6 +153,20 @@ def where_am_i(case):
     return lambda: case.new_out()
 
 
+def states(name, **spec):
+    """Declares a kernel that computes nothing, for tests that read its spec."""
+    kernel(name=name, dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
+           out_dtypes=("fp32", "fp16", "bf16"), spec=Spec(**spec))(lambda case: case.new_out)
+
+
+states("p_in_fp16", p_dtype="fp16")
+states("p_in_e4m3", p_dtype="e4m3")
+states("p_times_448", p_prescale=448, p_dtype="e4m3")
+states("steps", s_rounded="input", s_rounded_twice=True, q_prescaled="input",
+       q_prescaled_without_log2e=True)
+states("flag_alone", s_rounded_twice=True)
+
+
 def work(case, units):
     a = np.ones((96, 96), np.float32)
 
