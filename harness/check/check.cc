@@ -28,6 +28,12 @@ bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
   return looser_fields(other, rung).empty();
 }
 
+// Returns true if the errors that a model permits are so large that they hide many bugs: S in 16
+// bits, and products that err 500 times as much as those of fp32.
+bool hides_bugs(const RoundingSpec& spec) {
+  return spec.s_rounded != DType::none || spec.product_rel_error > 0;
+}
+
 std::int64_t rows_given(const Geometry& geometry) {
   const Problem& problem = geometry.problem();
   return problem.heads_q *
@@ -99,7 +105,10 @@ class Checker {
   }
 
   static bool is_convincing(const RungTrial& trial) {
-    return trial.explains && within(trial.percent_of_limit(), convincing_percent);
+    // A truncated P makes the whole output smaller, by nearly the limit of its scale test.
+    const double percent =
+        trial.rung.spec.p_toward_zero ? trial.judgement.percent_of_limit : trial.percent_of_limit();
+    return trial.explains && within(percent, convincing_percent);
   }
 
   // A model that permits all that a convincing one permits cannot be the tightest.
@@ -191,11 +200,11 @@ class Checker {
           "leave the gradients out of the dump to have the output alone judged: it is explained");
   }
 
-  // Classifies an output if no spec is stated. Rounding S hides many bugs, and so does a model that
-  // explains the output only above 90 % of a limit.
+  // Classifies an output if no spec is stated. A model that explains it only above 90 % of a limit
+  // also may hide a bug.
   Answer classify_unstated(const RungTrial& trial) {
     const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
-      return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
+      return is_convincing(e.trial) && !hides_bugs(e.trial.rung.spec);
     });
     if (fused) return Answer::rounding;
     if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
@@ -208,6 +217,11 @@ class Checker {
           "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
           "fused kernel does: state your kernel's spec; an error that it does not explain is a bug",
           trial.rung.name, name(trial.rung.spec.s_rounded)));
+    } else if (hides_bugs(trial.rung.spec)) {
+      report_.suggestions.push_back(fmt::format(
+          "state spec = \"{}\" if the kernel multiplies parts of fp32 numbers; an error that a "
+          "kernel in fp32 or tf32 makes is a bug",
+          trial.rung.name));
     } else {
       report_.suggestions.push_back(
           fmt::format("state spec = \"{}\" if that is what the kernel rounds, or dump more rows or "
@@ -218,10 +232,12 @@ class Checker {
   }
 
   std::string rounding_sentence(const RungTrial& trial) const {
-    const std::string only = report_.answer == Answer::rounding ? ""
-                             : trial.rung.spec.s_rounded != DType::none
-                                 ? "only a kernel that rounds S may err so: "
-                                 : "only just ";
+    const std::string only =
+        report_.answer == Answer::rounding         ? ""
+        : trial.rung.spec.s_rounded != DType::none ? "only a kernel that rounds S may err so: "
+        : hides_bugs(trial.rung.spec)
+            ? "only a kernel that multiplies parts of fp32 numbers may err so: "
+            : "only just ";
     return fmt::format("{}explained by what {} rounds, {}", only, trial.rung.name,
                        percent_text(trial));
   }

@@ -18,9 +18,9 @@ namespace plumbline {
 // LSE, and their scale tests pass.
 // bug: no rounding model explains them.
 // undecided: a spec is stated, and only another model explains them. No spec is stated, and every
-// model that explains them rounds S or exceeds 90 % of a limit. The output fits another reading of
-// unstated attributes. Nothing could be judged. The dump has gradients or dropout, which are not
-// judged yet.
+// model that explains them rounds S, multiplies parts of fp32 numbers or exceeds 90 % of a limit.
+// The output fits another reading of unstated attributes. Nothing could be judged. The dump has
+// gradients or dropout, which are not judged yet.
 enum class Answer { rounding, bug, undecided };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", "UNDECIDED"};

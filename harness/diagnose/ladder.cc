@@ -9,7 +9,9 @@
 
 #include "harness/base/text.h"
 #include "harness/contract/spec_fields.h"
+#include "harness/diagnose/spec_words.h"
 #include "harness/problem/arch.h"
+#include "harness/problem/contradictory_flags.h"
 
 namespace plumbline {
 namespace {
@@ -35,13 +37,39 @@ RoundingSpec fp32_spec(const Problem& problem) {
   return spec;
 }
 
-// Returns the spec of tensor cores with fp32 inputs, with the accumulator that keeps the fewest
-// bits: sm_80's.
-RoundingSpec tf32_spec(const Problem& problem) {
-  RoundingSpec spec = strict_spec(problem);
-  spec.p_dtype = spec.kv_dequantized_to = DType::tf32;
-  spec.qk_accumulator = spec.pv_accumulator = tensor_core_accumulator_of("sm_80", DType::tf32);
-  return spec;
+constexpr auto rounding_spec_page = "docs/judging-formulas.md, \"Rounding spec\"";
+
+// Returns the rounding models of fp32 inputs. Tensor cores have the accumulator that keeps the
+// fewest bits: sm_80's.
+std::vector<Rung> fp32_ladder(const Problem& problem) {
+  const RoundingSpec fp32 = fp32_spec(problem);
+  RoundingSpec bf16x3 = fp32;
+  bf16x3.product_rel_error = 0x1p-15;
+  bf16x3.qk_accumulator = bf16x3.pv_accumulator = tensor_core_accumulator_of("sm_80", DType::bf16);
+  RoundingSpec tf32 = strict_spec(problem);
+  tf32.p_dtype = tf32.kv_dequantized_to = DType::tf32;
+  tf32.qk_accumulator = tf32.pv_accumulator = tensor_core_accumulator_of("sm_80", DType::tf32);
+  RoundingSpec truncated = tf32;
+  truncated.inputs_toward_zero = truncated.p_toward_zero = true;
+  return {{"fp32", "nothing: P and all sums stay in fp32", rounding_spec_page, fp32},
+          {"bf16x3",
+           "each product to the sum of three products of bf16 parts, as Triton's input_precision "
+           "= \"bf16x3\"",
+           "https://triton-lang.org/main/python-api/generated/triton.language.dot.html", bf16x3},
+          {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs",
+           rounding_spec_page, tf32},
+          {"TF32 truncated",
+           "Q, K, V and P to tf32 by truncation: tensor cores that get the bits of fp32, as from "
+           "Triton",
+           "https://github.com/triton-lang/triton/pull/9295", truncated}};
+}
+
+// Returns the rung of kernels that round like those of `rung`, but sum the rounded P.
+Rung with_rounded_denominator(Rung rung) {
+  rung.name += ", rounded denominator";
+  rung.rounds += ", the denominator from the rounded P";
+  rung.spec.denominator_from_rounded_p = true;
+  return rung;
 }
 
 // Returns the rounding models of fp8 Q, K and V, which the products read as stored or widened.
@@ -56,12 +84,16 @@ std::vector<Rung> fp8_ladder(const Problem& problem) {
   const std::string p_rounded =
       fmt::format("P to {}{} before P V", name(problem.dtype),
                   strict.p_prescale == 1 ? "" : fmt::format(" times {}", strict.p_prescale));
-  constexpr auto formulas = "docs/judging-formulas.md, \"Rounding spec\"";
-  return {{"fp32", "only the output: P and all sums stay in fp32", formulas, fp32_spec(problem)},
-          {"widened",
-           fmt::format("Q, K and V to {0} after their scales, P to {0} before P V", name(wide)),
-           formulas, widened},
-          {"fp8 P", p_rounded + ", sums in fp32", formulas, strict},
+  // A kernel that widens inputs and keeps P in fp32 rounds less than `of_widened` permits.
+  const Rung of_widened{
+      "widened",
+      fmt::format("Q, K and V to {0} after their scales, P to {0} before P V", name(wide)),
+      rounding_spec_page, widened};
+  return {{"fp32", "only the output: P and all sums stay in fp32", rounding_spec_page,
+           fp32_spec(problem)},
+          of_widened,
+          with_rounded_denominator(of_widened),
+          {"fp8 P", p_rounded + ", sums in fp32", rounding_spec_page, strict},
           {"FlashAttention-3", p_rounded + ", sums of 13 bits",
            std::string(flash_attention) + "hopper/softmax.h", hopper}};
 }
@@ -99,32 +131,13 @@ std::string canonical_name(const std::string& word) {
   return found == names.end() ? word : found->second;
 }
 
-// Returns what a spec rounds, in words: "P to bf16, S to bf16".
-std::string in_words(const RoundingSpec& spec) {
-  std::vector<std::string> words;
-  const auto rounds = [&](DType dtype, std::string_view what, std::string_view how = "") {
-    if (dtype != DType::none && dtype != DType::f32)
-      words.push_back(fmt::format("{} to {}{}", what, name(dtype), how));
-  };
-  rounds(inputs_rounded_to(spec), "Q, K and V", spec.inputs_toward_zero ? " by truncation" : "");
-  if (inputs_rounded_to(spec) == DType::none)
-    rounds(spec.kv_dequantized_to, "fp8 inputs", " after their scales");
-  rounds(spec.p_dtype, "P", spec.p_normalized ? " after normalisation" : "");
-  if (spec.denominator_from_rounded_p) words.emplace_back("the denominator from the rounded P");
-  rounds(spec.s_rounded, "S", spec.s_rounded_twice ? " before and after the scale" : "");
-  rounds(spec.q_prescaled, "the scaled Q");
-  rounds(spec.split_partial_dtype, "partial outputs");
-  rounds(spec.o_between_tiles, "O between tiles");
-  rounds(spec.lse_dtype, "the LSE");
-  if (spec.exp2_rel_error > 0)
-    words.push_back(fmt::format("exp2 with a relative error of {:.2g}", spec.exp2_rel_error));
-  return words.empty() ? "only the output" : fmt::format("{}", fmt::join(words, ", "));
-}
-
 // Parses "p_dtype=bf16 s_rounded=bf16": fields on top of the strict spec.
 Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   Rung rung{"spec", "", "", strict_spec(problem)};
   Errors errors;
+  constexpr auto page = "see docs/judging-formulas.md, \"Rounding spec\"";
+  // A run writes all fields into a dump, also flags that its contract has for other dtypes.
+  bool is_full_text = false;
   std::vector<std::string_view> parts = split(text, ' ');
   // p_dtype sets p_prescale, so it comes first.
   std::ranges::stable_partition(parts, [](auto part) { return part.starts_with("p_dtype="); });
@@ -133,14 +146,22 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
     if (part.empty()) continue;
     const std::string_view field = part.substr(0, equals),
                            value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-    if (field == "out_dtype") continue;  // a property of the dump, not of the kernel
+    if (field == "out_dtype") {  // a property of the dump, not of the kernel
+      is_full_text = true;
+      continue;
+    }
     if (const auto message = set_spec_field(rung.spec, field, value, problem)) {
-      errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message),
-                        "see docs/judging-formulas.md, \"Rounding spec\""});
+      errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message), page});
+    }
+  }
+  if (errors.empty() && !is_full_text) {
+    for (const FlagOfRounding& flag : flags_of_roundings) {
+      if (is_idle(flag, rung.spec))
+        errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, idle_sentence(flag)), page});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
-  rung.rounds = in_words(rung.spec);
+  rung.rounds = in_words(rung.spec, strict_spec(problem));
   rung.source =
       describe(rung.spec, problem) + " on top of the strict spec (docs/judging-formulas.md)";
   if (rung.spec == strict_spec(problem)) rung.source = "the strict spec (docs/judging-formulas.md)";
@@ -172,12 +193,7 @@ std::vector<Rung> rungs_of_merge(const Problem& problem) {
 std::vector<Rung> ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem), strict = strict_spec(problem);
   if (problem.is_merge()) return rungs_of_merge(problem);
-  if (problem.dtype == DType::f32) {
-    return {{"fp32", "nothing: P and all sums stay in fp32",
-             "docs/judging-formulas.md, \"Rounding spec\"", fp32},
-            {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs",
-             "docs/judging-formulas.md, \"Rounding spec\"", tf32_spec(problem)}};
-  }
+  if (problem.dtype == DType::f32) return fp32_ladder(problem);
   if (problem.has_fp8_q()) return fp8_ladder(problem);
   const std::string_view dtype = name(problem.dtype);
   std::vector<Rung> rungs{
@@ -193,9 +209,11 @@ std::vector<Rung> ladder(const Problem& problem) {
   if (problem.has_fp8_kv()) {
     RoundingSpec widened = strict;
     widened.kv_dequantized_to = problem.dtype;
-    rungs.push_back({"widened",
-                     fmt::format("K and V to {0} after their scales, P to {0} before P V", dtype),
-                     "docs/judging-formulas.md, \"Rounding spec\"", widened});
+    const Rung of_widened{
+        "widened", fmt::format("K and V to {0} after their scales, P to {0} before P V", dtype),
+        rounding_spec_page, widened};
+    rungs.push_back(of_widened);
+    rungs.push_back(with_rounded_denominator(of_widened));
   }
   RoundingSpec spec = strict;
   spec.exp2_rel_error = degree_3_exp2_error;

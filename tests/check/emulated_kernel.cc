@@ -11,6 +11,7 @@
 #include <span>
 
 #include "harness/problem/inputs.h"
+#include "harness/problem/rounder.h"
 
 namespace plumbline::test {
 namespace {
@@ -52,13 +53,22 @@ class Kernel {
 
   double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at,
                float scale) const {
-    return round_to(scale * decode_at(dtype, tensor.data(), at), how_.inputs);
+    return directed(scale * decode_at(dtype, tensor.data(), at), how_.inputs);
   }
   static float of(const std::vector<float>& scales, std::size_t at) {
     return scales.empty() ? 1 : scales[at];
   }
+  double directed(double value, DType dtype) const {
+    return DirectedRounder{Rounder(dtype), how_.toward_zero}(value);
+  }
   double rounded_p(double p) const {
-    return rounded(p * how_.p_prescale, how_.p) / how_.p_prescale;
+    return directed(static_cast<float>(p * how_.p_prescale), how_.p) / how_.p_prescale;
+  }
+  double product(double a, double b) const {
+    if (!how_.bf16_parts) return a * b;
+    const double high_a = round_to(a, DType::bf16), low_a = round_to(a - high_a, DType::bf16),
+                 high_b = round_to(b, DType::bf16), low_b = round_to(b - high_b, DType::bf16);
+    return high_a * high_b + high_a * low_b + low_a * high_b;
   }
 
   void row(std::int64_t b, std::int64_t h, std::int64_t i) {
@@ -91,7 +101,7 @@ class Kernel {
       const float scale = of(geometry_.side.v_scale, kv_scale_at(problem_, b, key, kv));
       const std::int64_t at = geometry_.v_offset(b, key, kv);
       for (std::size_t d = 0; d < o.size(); ++d)
-        o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d, scale);
+        o[d] += product(weight, input(problem_.kv(), v_, static_cast<std::size_t>(at) + d, scale));
     }
     write(b, h, i, o,
           n == 0 && !has_sink ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
@@ -135,7 +145,8 @@ class Kernel {
                 k_scale = of(geometry_.side.k_scale, kv_scale_at(problem_, b, key, kv));
     double sum = 0;
     for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
-      sum += input(problem_.dtype, q_, q + d, q_scale) * input(problem_.kv(), k_, k + d, k_scale);
+      sum += product(input(problem_.dtype, q_, q + d, q_scale),
+                     input(problem_.kv(), k_, k + d, k_scale));
     }
     return sum * problem_.softmax_scale() * how_.scale_factor;
   }

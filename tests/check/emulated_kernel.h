@@ -14,7 +14,11 @@ namespace plumbline::test {
 
 // Everything is in fp32 except what is rounded here. The output has the problem's output dtype.
 struct Emulated {
-  DType inputs = DType::none;    // dtype to which Q, K and V are rounded
+  DType inputs = DType::none;  // dtype to which Q, K and V are rounded
+  bool toward_zero = false;    // inputs and P are truncated instead
+  // Products of Q K^T and P V are sums of products of bf16 parts: high * high + high * low + low *
+  // high.
+  bool bf16_parts = false;
   DType p = DType::none;         // dtype of P = exp(s - m) before P V; none = fp32
   DType s = DType::none;         // dtype to which S is rounded
   bool normalise_first = false;  // P is divided by the denominator before it is rounded

@@ -290,6 +290,36 @@ TEST(Check, TensorCoresNameTf32) {
   EXPECT_EQ(judged(problem_of(DType::f32, Layout::padded_bshd), kernel).answer, Answer::bug);
 }
 
+// As Triton's tl.dot hands fp32 numbers to tensor cores.
+TEST(Check, TensorCoresNameTruncation) {
+  Emulated kernel;
+  kernel.inputs = kernel.p = DType::tf32;
+  kernel.toward_zero = true;
+  const Problem problem = problem_of(DType::f32, Layout::padded_bshd);
+  const auto report = judged(run_emulated(problem, kernel), attributes_of(problem));
+  EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
+  EXPECT_EQ(rung(report), "TF32 truncated");
+  kernel.scale_factor = 1.002;
+  EXPECT_EQ(judged(problem, kernel).answer, Answer::bug);
+}
+
+// The model permits 500 times the errors of fp32, so it does not decide alone.
+TEST(Check, ProductsOfPartsNeedSpec) {
+  Emulated kernel;
+  kernel.bf16_parts = true;
+  const Problem problem = problem_of(DType::f32, Layout::padded_bshd);
+  Attributes attributes = attributes_of(problem);
+  const DumpTensors tensors = run_emulated(problem, kernel);
+  const auto unstated = judged(tensors, attributes);
+  EXPECT_EQ(unstated.answer, Answer::undecided) << unstated.sentence;
+  EXPECT_EQ(rung(unstated), "bf16x3");
+  EXPECT_THAT(unstated.suggestions, Contains(HasSubstr("state spec = \"bf16x3\"")));
+  attributes["spec"] = "bf16x3";
+  EXPECT_EQ(judged(tensors, attributes).answer, Answer::rounding);
+  kernel.scale_factor = 1.001;
+  EXPECT_EQ(judged(run_emulated(problem, kernel), attributes).answer, Answer::bug);
+}
+
 TEST(Check, Fp32OutputsNameFp32) {
   const auto report = judged(problem_of(DType::f32, Layout::padded_bshd), {});
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;

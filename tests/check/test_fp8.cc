@@ -83,6 +83,30 @@ TEST(Fp8Dumps, QueriesMayBeBf16) {
   EXPECT_EQ(rung(report), "FlashAttention-2") << report.sentence;
 }
 
+// Kernels that round K and V of a latent cache to bf16 may keep P in fp32 or round it, and sum it
+// before or after that.
+TEST(Fp8Dumps, WidenedModelsNameDenominator) {
+  Problem problem = fp8_problem(KvScales::head);
+  problem.kv_dtype = DType::e4m3;
+  problem.heads_kv = 1;
+  problem.head_dim_qk = 96;
+  for (const DType q_dtype : {DType::bf16, DType::e4m3}) {
+    problem.dtype = q_dtype;
+    for (const bool rounded_denominator : {false, true}) {
+      Emulated kernel;
+      kernel.inputs = kernel.p = DType::bf16;
+      kernel.rounded_denominator = rounded_denominator;
+      const auto report = judged(problem, kernel);
+      EXPECT_EQ(report.answer, Answer::rounding) << name(q_dtype) << ": " << report.sentence;
+      EXPECT_EQ(rung(report), rounded_denominator ? "widened, rounded denominator" : "widened")
+          << name(q_dtype);
+    }
+    Emulated unrounded;
+    unrounded.inputs = DType::bf16;
+    EXPECT_EQ(judged(problem, unrounded).answer, Answer::rounding) << name(q_dtype);
+  }
+}
+
 TEST(Fp8Dumps, ForgottenScaleIsBug) {
   for (const KvScales scales : {KvScales::batch_head, KvScales::block}) {
     Emulated kernel = flash_attention_3();

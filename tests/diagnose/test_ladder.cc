@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/diagnose/ladder.h"
+#include "harness/problem/contradictory_flags.h"
 
 namespace plumbline {
 namespace {
@@ -24,6 +25,8 @@ TEST(Ladder, ModelsAreDistinctNamedAndSourced) {
     problems.push_back(problem_of(dtype));
   problems.push_back(problem_of(DType::bf16));
   problems.back().merge = Merge::natural, problems.back().head_dim_qk = 1;
+  problems.push_back(problem_of(DType::bf16));
+  problems.back().kv_dtype = DType::e4m3;
   for (const Problem& problem : problems) {
     if (problem.dtype != DType::f32) {
       EXPECT_TRUE(find_rung("strict", problem)) << problem_id(problem);
@@ -63,14 +66,41 @@ TEST(Ladder, FindsAnySpellingOfName) {
   EXPECT_EQ(find_rung("eager", problem)->name, "PyTorch math");
 }
 
-TEST(Ladder, Fp32InputsAllowTf32) {
+bool permits(const Rung& rung, const Rung& other) {
+  return looser_fields(other.spec, rung.spec).empty();
+}
+
+TEST(Ladder, Fp32InputsAllowTensorCores) {
   const auto rungs = ladder(problem_of(DType::f32));
-  ASSERT_EQ(rungs.size(), 2U);
-  EXPECT_EQ(rungs[1].name, "TF32");
-  EXPECT_EQ(inputs_rounded_to(rungs[1].spec), DType::tf32);
-  EXPECT_EQ(rungs[1].spec.p_dtype, DType::tf32);
-  EXPECT_TRUE(looser_fields(rungs[0].spec, rungs[1].spec).empty());
+  std::vector<std::string> names;
+  for (const Rung& rung : rungs) {
+    names.push_back(rung.name);
+    EXPECT_TRUE(permits(rung, rungs[0])) << rung.name;
+  }
+  EXPECT_THAT(names, testing::ElementsAre("fp32", "bf16x3", "TF32", "TF32 truncated"));
+  EXPECT_EQ(rungs[1].spec.product_rel_error, 0x1p-15);
+  EXPECT_EQ(inputs_rounded_to(rungs[2].spec), DType::tf32);
+  EXPECT_EQ(rungs[2].spec.p_dtype, DType::tf32);
+  EXPECT_TRUE(rungs[3].spec.inputs_toward_zero && rungs[3].spec.p_toward_zero);
+  EXPECT_TRUE(permits(rungs[3], rungs[2]) && !permits(rungs[2], rungs[3]));
   EXPECT_EQ(find_rung("flashinfer-decode", problem_of(DType::f32))->name, "fp32");
+  EXPECT_EQ(find_rung("tf32_truncated", problem_of(DType::f32))->name, "TF32 truncated");
+}
+
+// A rung for P in fp32 would be redundant, one for the denominator is not.
+TEST(Ladder, WidenedModelsCoverOtherP) {
+  for (const DType q_dtype : {DType::bf16, DType::e4m3}) {
+    Problem problem = problem_of(q_dtype);
+    problem.kv_dtype = DType::e4m3;
+    const Rung widened = find_rung("widened", problem).value(),
+               twin = find_rung("widened, rounded denominator", problem).value();
+    EXPECT_TRUE(twin.spec.denominator_from_rounded_p) << name(q_dtype);
+    EXPECT_TRUE(permits(twin, widened) && !permits(widened, twin)) << name(q_dtype);
+    Rung p_in_fp32 = widened;
+    p_in_fp32.spec.p_dtype = DType::f32;
+    p_in_fp32.spec.qk_accumulator = p_in_fp32.spec.pv_accumulator = fma_accumulator;
+    EXPECT_TRUE(permits(widened, p_in_fp32)) << name(q_dtype);
+  }
 }
 
 TEST(Ladder, FieldsOverrideStrictSpec) {
@@ -92,6 +122,21 @@ TEST(Ladder, AcceptsFullSpecText) {
   const auto rung = find_rung(spec_text(spec), problem);
   ASSERT_TRUE(rung) << to_string(rung.error());
   EXPECT_EQ(rung->spec, spec);
+}
+
+TEST(Ladder, IdleFlagsAreRefused) {
+  const Problem fp32 = problem_of(DType::f32);
+  for (const FlagOfRounding& flag : flags_of_roundings) {
+    const std::string stated = std::string(flag.name) + "=true";
+    const auto rung = find_rung(stated, fp32);
+    ASSERT_FALSE(rung) << stated;
+    EXPECT_THAT(to_string(rung.error()), HasSubstr(idle_sentence(flag)));
+    RoundingSpec spec = strict_spec(fp32);
+    spec.*flag.flag = true;
+    EXPECT_TRUE(find_rung(spec_text(spec), fp32)) << "a run wrote this text into a dump";
+  }
+  EXPECT_TRUE(find_rung("p_stochastic=true", problem_of(DType::bf16)));
+  EXPECT_TRUE(find_rung("inputs_toward_zero=true kv_dequantized_to=tf32", fp32));
 }
 
 TEST(Ladder, UnknownSpecErrorHasRemedy) {
