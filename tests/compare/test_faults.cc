@@ -296,6 +296,32 @@ TEST(Faults, ExactInputsNeedExactOutput) {
   }
 }
 
+// A kernel may divide the partial sums of any split, and weighs the parts by rounded LSEs. Outputs
+// in fp32 show it.
+TEST(Faults, SplitsMayRoundExactOutput) {
+  auto problem = small_problem();
+  problem.law = Law::exact;
+  problem.v_law = VLaw::grid;
+  problem.seq_kv = 16;
+  problem.out_dtype = DType::f32;
+  FilledProblem filled(problem);
+  EXPECT_EQ(faults_of(filled).inexact, 0);
+  const RowId row = filled.reference.selection.rows[0];
+  const auto column = static_cast<std::size_t>(
+      (row.sample * problem.heads_kv + row.head / problem.group()) * problem.head_dim_vo);
+  const ValueRange range = value_range(filled.geometry, filled.v.data());
+  const double largest = std::max(std::abs(range.lowest[column]), std::abs(range.highest[column])),
+               error = 0x1p-24 * (8 + 3 * std::abs(filled.reference.lse[0])) * largest,
+               expected = filled.expected(0, 0), unit = ulp(std::abs(expected) + error, DType::f32);
+  ASSERT_GT(error, 4 * unit);
+  for (const double sign : {-1.0, 1.0}) {
+    filled.set(row, 0, expected + sign * error);
+    EXPECT_EQ(faults_of(filled).inexact, 0) << sign;
+    filled.set(row, 0, expected + sign * (error + 2 * unit));
+    EXPECT_EQ(faults_of(filled).inexact, 1) << sign;
+  }
+}
+
 TEST(Faults, LooserSpecExcusesInexactOutput) {
   auto problem = small_problem();
   problem.law = Law::exact;
