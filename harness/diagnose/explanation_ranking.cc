@@ -16,11 +16,11 @@ namespace {
 constexpr std::size_t max_rows = 16;  // rows of the largest errors, and as many spread evenly
 constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
 constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
-// Lower limits for the rows' mean (e / sigma)^2 under a spec: for its mean over the rows, and for
-// its median over them as a share of that mean. If the kernel rounds as the spec says, it is a
-// little less than 1 in each row. If one key has all of a row's weight, it is distributed as chi^2
-// with one degree of freedom, whose median is 0.45 of its mean.
-constexpr double min_mean = 0.25, min_median_share = 0.3;
+// Lower limits for the rows' mean (e / sigma)^2 under a spec: for its mean over the rows, and as a
+// share of that mean for its median over them and for its mean over each head. If the kernel rounds
+// as the spec says, it is a little less than 1 in each row. If one key has all of a row's weight,
+// it is distributed as chi^2 with one degree of freedom, whose median is 0.45 of its mean.
+constexpr double min_mean = 0.25, min_share_of_mean = 0.3;
 // Returns the mean that `count` such draws fall below once in 1000 (Wilson and Hilferty; 3.09
 // standard deviations).
 double low_mean(std::size_t count) {
@@ -151,11 +151,11 @@ bool ExplanationRanking::has_errors_of_spec(const RoundingSpec& spec) const {
   }
   if (of_rows.empty()) return false;
   const double mean = mean_of(of_rows);
-  return mean >= min_mean && median(std::move(of_rows)) >= min_median_share * mean &&
-         std::ranges::all_of(of_heads, [](const auto& head) {
+  return mean >= min_mean && median(std::move(of_rows)) >= min_share_of_mean * mean &&
+         std::ranges::all_of(of_heads, [mean](const auto& head) {
            const std::vector<double>& of_head = head.second;
            return !of_head.empty() &&
-                  mean_of(of_head) >= std::min(min_mean, low_mean(of_head.size()));
+                  mean_of(of_head) >= mean * std::min(min_share_of_mean, low_mean(of_head.size()));
          });
 }
 
