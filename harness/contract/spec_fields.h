@@ -16,6 +16,7 @@
 //                  q_prescaled_without_log2e, ring_update, inputs_toward_zero, out_toward_zero,
 //                  out_stochastic, lse_includes_sink, lse_without_row_bias
 // The problem states out_dtype, so no contract pins it.
+// A flag needs the rounding that it describes: harness/problem/contradictory_flags.h.
 #pragma once
 
 #include <optional>
