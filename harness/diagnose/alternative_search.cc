@@ -123,7 +123,8 @@ class ScaleFit {
 };
 
 // Returns the output's LSEs with the part of the bias that the spec's LSE lacks, if mask bits take
-// the place of a causal mask in `other`, because the LSE of `other` has that part; otherwise nothing.
+// the place of a causal mask in `other`, because the LSE of `other` has that part. Otherwise
+// returns nothing.
 std::vector<float> lse_with_row_bias(const FailingOutput& failing, const Geometry& other) {
   const Geometry& stated = *failing.geometry;
   const bool is_needed = failing.spec->lse_without_row_bias && failing.outputs.lse != nullptr &&

@@ -1,5 +1,5 @@
-// Tests alternatives for stated keys, for tiles of queries, for some rows, and for an LSE that lacks
-// the row's bias.
+// Tests alternatives for stated keys, for tiles of queries and for some rows, and beside an LSE that
+// lacks the row's bias.
 #include <gmock/gmock.h>
 
 #include <algorithm>
