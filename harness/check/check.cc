@@ -292,30 +292,29 @@ class Checker {
       report_.suggestions.insert(report_.suggestions.begin(), std::move(nothing));
   }
 
+  // Looks for causes by the stated or strict spec, as a run does, then by the model that the answer
+  // rests on. That one may be so loose that it hides most of the error.
   void find_causes(const Examination& judged) {
-    const RungTrial& trial = judged.trial;
-    report_.suggestions = causes_by(judged);
-    // A model that rounds the inputs changes the reference. For a kernel that does not round them,
-    // only the tightest model can find the alternative problem.
-    Examination& tightest = examinations_.front();
-    const bool same_inputs =
-        inputs_rounded_to(tightest.trial.rung.spec) == inputs_rounded_to(trial.rung.spec);
-    if (same_inputs || names_alternative(report_.suggestions) || !restore(tightest)) return;
-    examiner_.explain_failure(tightest, strict_rms());
-    if (auto others = causes_by(tightest); names_alternative(others))
-      report_.suggestions = std::move(others);
+    Examination& first = examinations_[stated_or_strict()];
+    bool explains = false;
+    if (&first != &judged && restore(first)) {
+      examiner_.explain_failure(first, strict_rms());
+      report_.suggestions = causes_by(first, explains);
+    }
+    if (!explains) report_.suggestions = causes_by(judged, explains);
   }
 
   static bool names_alternative(const std::vector<std::string>& suggestions) {
     return !suggestions.empty() && suggestions.front().starts_with("would be explained");
   }
 
-  std::vector<std::string> causes_by(const Examination& by) const {
+  std::vector<std::string> causes_by(const Examination& by, bool& explains) const {
     const ComparedOutput& outcome = by.trial.outcome;
     const RoundingSpec& spec = by.trial.rung.spec;
     return causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &by.reference,
                    &by.comparison, default_limits(spec, dump_.problem(), outcome.errors.elements),
-                   &outcome.faults, &outcome.location, dump_.mask_tensor});
+                   &outcome.faults, &outcome.location, dump_.mask_tensor},
+                  &explains);
   }
 
   // Attributes that are not stated may be read in two ways. If the other one explains the output,
@@ -421,11 +420,22 @@ class Checker {
   }
 
   double strict_rms() const {
+    const auto found = strict_examination();
+    return found == examinations_.end() ? 0 : found->trial.sigma_rms;
+  }
+
+  std::size_t stated_or_strict() const {
+    const auto found = strict_examination();
+    return report_.stated || found == examinations_.end()
+               ? 0
+               : static_cast<std::size_t>(found - examinations_.begin());
+  }
+
+  std::vector<Examination>::const_iterator strict_examination() const {
     RoundingSpec strict = strict_spec(dump_.problem());
     strict.lse_base = dump_.lse_base;
-    const auto found = std::ranges::find_if(
-        examinations_, [&](const Examination& e) { return e.trial.rung.spec == strict; });
-    return found == examinations_.end() ? 0 : found->trial.sigma_rms;
+    return std::ranges::find_if(examinations_,
+                                [&](const Examination& e) { return e.trial.rung.spec == strict; });
   }
 
   const Dump& dump_;

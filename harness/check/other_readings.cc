@@ -17,6 +17,7 @@ constexpr double reading_cost = 5e7;        // see select_rows
 constexpr std::int64_t max_permuted = 256;  // samples or heads
 constexpr std::int64_t probes = 3;          // rows examined in each sample and head
 constexpr double same_answer_rms = 3;       // rms of (output - reference) / sigma over a row
+constexpr double same_lse_sigmas = 2 * Limits{}.lse;
 constexpr std::size_t min_correlated_elements = 256;  // elements needed for a correlation
 // Outputs of other problems correlate with the reference by chance if rows have much in common, as
 // means of many values of V do. Most wrong outputs of this problem correlate by more than 0.9.
@@ -204,7 +205,7 @@ class Readings {
     }
     const Reference reference = compute_reference(geometry_, dump_.inputs(), spec_, selection);
     if (!is_finite(reference)) return "";
-    const std::vector<double> got = rows_of(geometry_, dump_.outputs(), reference);
+    const Got got = got_at(reference);
     const std::size_t of_head = rows.size(), of_sample = of_head * heads.size();
     // Returns the rows of the n-th sample or head, in the order of the selection.
     const auto rows_at = [&](std::size_t n) {
@@ -229,8 +230,21 @@ class Readings {
     return exchange_text(holds, of_samples ? "sample" : "head");
   }
 
-  // Returns true if the output at rows `mine` is the result of rows `theirs`, up to rounding.
-  static bool holds_answer(const Reference& reference, const std::vector<double>& got,
+  // The outputs at the reference's rows, [R, D] and [R]. `lse` is empty if the dump has none.
+  struct Got {
+    std::vector<double> o, lse;
+  };
+  Got got_at(const Reference& reference) const {
+    const OutputView outputs = dump_.outputs();
+    Got got{rows_of(geometry_, outputs, reference), {}};
+    if (outputs.lse == nullptr) return got;
+    for (const RowId& id : reference.selection.rows)
+      got.lse.push_back(lse_at(geometry_, outputs, id));
+    return got;
+  }
+
+  // Returns true if output and LSE at rows `mine` are those of rows `theirs`, up to rounding.
+  static bool holds_answer(const Reference& reference, const Got& got,
                            const std::vector<std::size_t>& mine,
                            const std::vector<std::size_t>& theirs) {
     const auto columns = static_cast<std::size_t>(reference.columns);
@@ -239,11 +253,14 @@ class Readings {
       double squares = 0;
       for (std::size_t j = 0; j < columns; ++j) {
         const std::size_t at = theirs[i] * columns + j;
-        const double error = got[mine[i] * columns + j] - reference.o[at];
+        const double error = got.o[mine[i] * columns + j] - reference.o[at];
         if (error != 0) squares += error * error / (reference.sigma[at] * reference.sigma[at]);
       }
       const double most = same_answer_rms * same_answer_rms * static_cast<double>(columns);
       if (!(squares <= most)) return false;
+      if (got.lse.empty()) continue;
+      const double of_lse = std::abs(got.lse[mine[i]] - reference.lse[theirs[i]]);
+      if (!(of_lse <= same_lse_sigmas * reference.lse_sigma[theirs[i]])) return false;
     }
     return true;
   }

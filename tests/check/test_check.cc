@@ -226,6 +226,25 @@ TEST(Check, ValueOutsideVRangeIsBug) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("one element is wrong")));
 }
 
+// Rounding S hides a row that is only a little beyond that model's limit, so a search by that model
+// finds no cause.
+TEST(Check, StrictSpecNamesCauseFirst) {
+  Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
+  problem.k_scale = 3;
+  problem.out_dtype = DType::f32;
+  const DumpTensors right = run_emulated(problem, flash(DType::bf16));
+  CheckReport report;
+  for (double error = 0.01; report.answer != Answer::bug && error < 1; error *= 1.4) {
+    DumpTensors tensors = right;
+    // row 20, head 1 of sample 0
+    auto* row = reinterpret_cast<float*>(tensors.data("out").data()) + (20 * 4 + 1) * 64;
+    for (int j = 0; j < 64; ++j) row[j] *= static_cast<float>(1 + error);
+    report = judged(tensors, attributes_of(problem));
+  }
+  ASSERT_EQ(report.answer, Answer::bug);
+  EXPECT_THAT(report.cause(), testing::StartsWith("one row is wrong"));
+}
+
 TEST(Check, PaddedRowsNeedStatedContent) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   problem.mask = Mask::none;

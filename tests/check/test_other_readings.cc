@@ -95,6 +95,18 @@ TEST(OtherReadings, PermutedSamplesAndHeadsAreNamed) {
       "head 5, 5 that of 3");
 }
 
+TEST(OtherReadings, LseIsExchangedLikeOutput) {
+  Problem problem = problem_of(Layout::padded_bhsd, 3);
+  problem.lse = true;
+  DumpTensors tensors = run_emulated(problem, {});
+  permute(tensors.data("out"), 3, {1, 2, 0});
+  EXPECT_THAT(judged(tensors, attributes_of(problem)).cause(),
+              Not(StartsWith("would be explained if samples were exchanged")));
+  permute(tensors.data("lse"), 3, {1, 2, 0});
+  EXPECT_THAT(judged(tensors, attributes_of(problem)).cause(),
+              StartsWith("would be explained if samples were exchanged"));
+}
+
 TEST(OtherReadings, UnrelatedOutputIsRecognised) {
   Problem problem = problem_of(Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, {});

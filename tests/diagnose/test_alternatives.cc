@@ -1,4 +1,4 @@
-// Tests alternatives for stated keys, for tiles of queries and for some rows, and beside an LSE that
+// Tests alternatives for stated keys, for tiles of queries, for some rows, and beside an LSE that
 // lacks the row's bias.
 #include <gmock/gmock.h>
 
@@ -21,7 +21,9 @@ using test::respecify;
 using test::small_problem;
 using test::write_rows;
 using testing::Contains;
+using testing::Each;
 using testing::Not;
+using testing::StartsWith;
 
 Problem square_problem(std::int64_t tokens) {
   Problem problem = small_problem();
@@ -93,6 +95,25 @@ TEST(Alternatives, MaskOfSomeRowsIsMissing) {
   EXPECT_EQ(causes(failing.output).front(),
             "rows 16 to 31 of 48 are wrong, the others right: would be explained without the "
             "causal mask");
+}
+
+// An alternative also explains values out of range, but no padding.
+TEST(Causes, AlternativeLeavesNoPlace) {
+  Problem problem = small_problem();
+  problem.mask = Mask::causal_bottom_right;
+  FilledProblem filled(problem);
+  problem.mask = Mask::none;
+  write_rows(filled, compute_reference(Geometry(problem), filled.inputs(), filled.spec,
+                                       filled.reference.selection));
+  FailingProblem failing(filled);
+  Faults faults;
+  faults.out_of_range = faults.padded_rows = 1;
+  failing.output.faults = &faults;
+  std::vector<std::string> sentences = causes(failing.output);
+  ASSERT_GE(sentences.size(), 2U);
+  EXPECT_THAT(sentences.back(), StartsWith("padded query rows"));
+  sentences.pop_back();
+  EXPECT_THAT(sentences, Each(StartsWith("would be explained")));
 }
 
 // A mask of bits takes the place of the causal mask, under which the LSE lacks the row's bias.
