@@ -80,15 +80,15 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
 
 // Fits in the order in which they are tried; each costs at most a few references of few rows. The
 // rows that alternatives explain and the ranking of changes lie between the two lists.
-using Fit = std::string (*)(const FailingOutput&);
-constexpr std::array<Fit, 17> fits{&other_key_heads,    &exchanged_heads,    &other_fp8_scales,
-                                   &other_fp8_encoding, &other_sinks,        &other_slopes,
-                                   &other_scale,        &larger_key_columns, &truncation,
-                                   &narrowed,           &narrowed_lse,       &wrong_lse,
-                                   &wrong_places,       &factor_of_heads,    &exponential_error,
-                                   &wrong_factor,       &counted_hidden_keys};
-constexpr std::array<Fit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
-                                                &lost_columns, &few_rows};
+using CauseFit = std::string (*)(const FailingOutput&);
+constexpr std::array<CauseFit, 17> fits{
+    &other_key_heads,    &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
+    &other_sinks,        &other_slopes,    &other_scale,       &larger_key_columns,
+    &truncation,         &narrowed,        &narrowed_lse,      &wrong_lse,
+    &wrong_places,       &factor_of_heads, &exponential_error, &wrong_factor,
+    &counted_hidden_keys};
+constexpr std::array<CauseFit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
+                                                     &lost_columns, &few_rows};
 
 // Returns the sentence of an error after which no other cause is looked for, or "". Costs little.
 std::string final_cause(const FailingOutput& failing) {
@@ -119,7 +119,7 @@ bool explain(const FailingOutput& failing, SearchDepth depth, std::vector<std::s
   if (!sentences.empty()) return true;
   const auto is_over = [&] { return !sentences.empty() || failing.late(); };
   const auto try_all = [&](const auto& of) {
-    for (const Fit fit : of) {
+    for (const CauseFit fit : of) {
       if (!is_over()) add(sentences, fit(failing));
     }
   };
