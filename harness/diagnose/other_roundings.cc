@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/diagnose/alternative_search.h"
 #include "harness/diagnose/explanation_ranking.h"
 #include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/split_results.h"
@@ -238,8 +239,11 @@ RankedChange rank_changes(const FailingOutput& failing) {
   add_scales(failing, ranking);
   ExplanationRanking::Best best = ranking.best();
   const auto rungs = rungs_of(failing);
-  const bool is_rung = std::ranges::find(rungs, best.kind, &Rung::name) != rungs.end();
-  return {std::move(best.sentence), is_rung};
+  const auto rung = std::ranges::find(rungs, best.kind, &Rung::name);
+  if (rung == rungs.end()) return {std::move(best.sentence), false};
+  // A replay may win by the rows of the ranking alone.
+  if (!likelihood_by(failing, rung->spec, second_look(failing))) return {};
+  return {std::move(best.sentence), true};
 }
 
 std::string likeliest_change(const FailingOutput& failing) {
