@@ -145,6 +145,7 @@ TEST(Faults, UnderflowHasScaleOfSums) {
   filled.geometry.side.v_scale.assign(2, 0x1p-6F);
   filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
                                        select_rows(filled.geometry, 1e12));
+  filled.write_exact();
   filled.spec.pv_accumulator = {DType::f16, false, 10, 16};
   const double v = filled.expected(0, 0), lost = 201 * 0x1p-25 * 0x1p-6,
                relative = (201 + 16) * 0x1p-10 * v + 2 * 0x1p-11 * v + 201 * 0x1p-25 * v;
