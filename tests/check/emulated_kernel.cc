@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "harness/problem/inputs.h"
 #include "harness/problem/rounder.h"
@@ -51,9 +52,32 @@ class Kernel {
     return round_to(static_cast<float>(value), dtype);
   }
 
-  double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at,
-               float scale) const {
-    return directed(scale * decode_at(dtype, tensor.data(), at), how_.inputs);
+  // Replaces `row` by `columns` scaled and rounded elements from `offset` on.
+  void load(DType dtype, const std::vector<std::byte>& tensor, std::int64_t offset,
+            std::int64_t columns, float scale, double* row) const {
+    const DirectedRounder rounder{Rounder(how_.inputs), how_.toward_zero};
+    for (std::int64_t d = 0; d < columns; ++d) {
+      const auto at = static_cast<std::size_t>(offset + d);
+      row[d] = rounder(scale * decode_at(dtype, tensor.data(), at));
+    }
+  }
+  // Loads K and V of a key head, unless they are those of the last call.
+  void load_keys(std::int64_t b, std::int64_t kv) {
+    if (loaded_ == std::pair(b, kv)) return;
+    loaded_ = {b, kv};
+    const std::int64_t keys = geometry_.length_kv(b);
+    const auto resize = [keys](std::vector<double>& values, std::int64_t columns) {
+      values.resize(static_cast<std::size_t>(keys * columns));
+    };
+    resize(key_head_, problem_.head_dim_qk);
+    resize(value_head_, problem_.head_dim_vo);
+    for (std::int64_t key = 0; key < keys; ++key) {
+      const std::size_t block = kv_scale_at(problem_, b, key, kv);
+      load(problem_.kv(), k_, geometry_.k_offset(b, key, kv), problem_.head_dim_qk,
+           of(geometry_.side.k_scale, block), key_head_.data() + key * problem_.head_dim_qk);
+      load(problem_.kv(), v_, geometry_.v_offset(b, key, kv), problem_.head_dim_vo,
+           of(geometry_.side.v_scale, block), value_head_.data() + key * problem_.head_dim_vo);
+    }
   }
   static float of(const std::vector<float>& scales, std::size_t at) {
     return scales.empty() ? 1 : scales[at];
@@ -64,8 +88,7 @@ class Kernel {
   double rounded_p(double p) const {
     return directed(static_cast<float>(p * how_.p_prescale), how_.p) / how_.p_prescale;
   }
-  double product(double a, double b) const {
-    if (!how_.bf16_parts) return a * b;
+  static double product_of_parts(double a, double b) {
     const double high_a = round_to(a, DType::bf16), low_a = round_to(a - high_a, DType::bf16),
                  high_b = round_to(b, DType::bf16), low_b = round_to(b - high_b, DType::bf16);
     return high_a * high_b + high_a * low_b + low_a * high_b;
@@ -76,6 +99,11 @@ class Kernel {
     keys.end = std::max(keys.begin, keys.end - how_.drop_last_keys);
     const bool confused = how_.wrong_head && b == problem_.batch - 1 && h == problem_.heads_q - 1;
     const std::int64_t kv = confused ? 0 : h / problem_.group();
+    load_keys(b, kv);
+    const float q_scale =
+        how_.forget_q_scale ? 1 : of(geometry_.side.q_scale, q_scale_at(problem_, b, i, h));
+    std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk));
+    load(problem_.dtype, q_, geometry_.q_offset(b, i, h), problem_.head_dim_qk, q_scale, q.data());
     std::vector<std::int64_t> seen;
     for (std::int64_t key = keys.begin; key < keys.end; ++key) {
       if (seen_.sees(b, i, key) && (!how_.sees || how_.sees(b, h, i, key))) seen.push_back(key);
@@ -83,7 +111,7 @@ class Kernel {
     const std::size_t n = seen.size();
     std::vector<double> s(n), p(n);
     for (std::size_t j = 0; j < n; ++j)
-      s[j] = rounded(shaped(logit(b, h, i, seen[j], kv), b, h, i, seen[j]), how_.s);
+      s[j] = rounded(shaped(logit(q.data(), seen[j]), b, h, i, seen[j]), how_.s);
     const bool has_sink = !geometry_.side.sinks.empty() && !how_.forget_sinks;
     const double sink = has_sink ? geometry_.side.sinks[static_cast<std::size_t>(h)]
                                  : -std::numeric_limits<double>::infinity();
@@ -97,11 +125,10 @@ class Kernel {
     std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_vo));
     for (std::size_t j = 0; j < n; ++j) {
       const double weight = how_.normalise_first ? rounded_p(p[j] / sum) : rounded_p(p[j]) / sum;
-      const std::int64_t key = seen[j];
-      const float scale = of(geometry_.side.v_scale, kv_scale_at(problem_, b, key, kv));
-      const std::int64_t at = geometry_.v_offset(b, key, kv);
-      for (std::size_t d = 0; d < o.size(); ++d)
-        o[d] += product(weight, input(problem_.kv(), v_, static_cast<std::size_t>(at) + d, scale));
+      const double* v = value_head_.data() + seen[j] * problem_.head_dim_vo;
+      double* out = o.data();
+      for (std::int64_t d = 0; d < problem_.head_dim_vo; ++d)
+        out[d] += how_.bf16_parts ? product_of_parts(weight, v[d]) : weight * v[d];
     }
     write(b, h, i, o,
           n == 0 && !has_sink ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
@@ -135,19 +162,11 @@ class Kernel {
         ((in(0, b) * shape[1] + in(1, h)) * shape[2] + in(2, i)) * shape[3] + in(3, key));
   }
 
-  double logit(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key,
-               std::int64_t kv) const {
-    const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)),
-               k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
-    const float q_scale = how_.forget_q_scale
-                              ? 1
-                              : of(geometry_.side.q_scale, q_scale_at(problem_, b, i, h)),
-                k_scale = of(geometry_.side.k_scale, kv_scale_at(problem_, b, key, kv));
+  double logit(const double* q, std::int64_t key) const {
+    const double* k = key_head_.data() + key * problem_.head_dim_qk;
     double sum = 0;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
-      sum += product(input(problem_.dtype, q_, q + d, q_scale),
-                     input(problem_.kv(), k_, k + d, k_scale));
-    }
+    for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d)
+      sum += how_.bf16_parts ? product_of_parts(q[d], k[d]) : q[d] * k[d];
     return sum * problem_.softmax_scale() * how_.scale_factor;
   }
 
@@ -247,6 +266,8 @@ class Kernel {
   const Emulated how_;
   const Geometry geometry_, seen_;
   std::vector<std::byte> q_, k_, v_, out_, lse_;
+  std::pair<std::int64_t, std::int64_t> loaded_{-1, -1};  // sample and key head of the next two
+  std::vector<double> key_head_, value_head_;             // [keys, columns]
 };
 
 }  // namespace

@@ -20,14 +20,16 @@ using test::FailingProblem;
 using test::FilledProblem;
 using test::small_problem;
 
-// Logits of about 10, whose rounding to bf16 moves outputs more than that of P.
-Problem problem_of_large_logits() {
+// Logits whose rounding to bf16 moves outputs more than that of P, and less than sums of Q K^T in
+// fp16 would.
+Problem problem_of_rounded_logits() {
   Problem problem = small_problem();
   problem.dtype = DType::bf16;
   problem.out_dtype = DType::f32;
   problem.seq_q = 24;
   problem.seq_kv = 48;
-  problem.scale = 1;
+  problem.head_dim_qk = 512;
+  problem.scale = 0.0625;
   return problem;
 }
 
@@ -48,7 +50,7 @@ void add_errors(FilledProblem& filled, const Reference& of, double sigmas) {
 }
 
 TEST(LooserRung, NamedIfEveryHeadErrs) {
-  FilledProblem filled(problem_of_large_logits());
+  FilledProblem filled(problem_of_rounded_logits());
   const Rung rung = ladder(filled.geometry.problem()).back();
   ASSERT_EQ(rung.name, "PyTorch math");
   add_errors(
@@ -69,7 +71,7 @@ TEST(LooserRung, NamedIfEveryHeadErrs) {
 // A rounding model permits the errors of head 1, but the other heads do not have errors of its
 // size.
 TEST(LooserRung, NotNamedForOneHead) {
-  FilledProblem filled(problem_of_large_logits());
+  FilledProblem filled(problem_of_rounded_logits());
   std::mt19937 bits(3);
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];
