@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "harness/diagnose/row_calculator.h"
@@ -25,6 +24,12 @@ struct CountedTiles {
   bool has_tail = false;
 };
 
+// How hidden keys count: in the denominator, and in P V if `has_values`.
+struct Count {
+  double logit = 0;
+  bool has_values = true;
+};
+
 class CountedKeys {
  public:
   explicit CountedKeys(const FailingOutput& failing)
@@ -39,26 +44,24 @@ class CountedKeys {
     return !std::ranges::all_of(rows_, [&](std::size_t r) { return calculator_.is_right(r); });
   }
 
-  // Returns the logit among `logits` that explains all rows; NaN if there is none.
-  double logit_of(const CountedTiles& tiles, const std::vector<double>& logits) const {
+  // Returns the first of `counts` that explains all rows.
+  std::optional<Count> count_of(const CountedTiles& tiles, const std::vector<Count>& counts) const {
     std::vector<Hidden> hidden;
     double cost = 0;
     for (const std::size_t r : rows_) {
       cost += static_cast<double>(range_of(r, tiles).size() * failing_.reference->columns);
-      if (cost > counted_cost_limit) return none;
+      if (cost > counted_cost_limit) return std::nullopt;
       hidden.push_back(hidden_of(r, tiles));
     }
-    for (const double logit : logits) {
+    for (const Count& count : counts) {
       std::size_t fitting = 0;
-      while (fitting < rows_.size() && explains(fitting, hidden[fitting], logit)) ++fitting;
-      if (fitting == rows_.size()) return logit;
+      while (fitting < rows_.size() && explains(fitting, hidden[fitting], count)) ++fitting;
+      if (fitting == rows_.size()) return count;
     }
-    return none;
+    return std::nullopt;
   }
 
  private:
-  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
-
   // A row's result, and the logarithms of the sums that divide O and that the LSE counts.
   struct StatedSums {
     CalculatedRow row;
@@ -108,14 +111,15 @@ class CountedKeys {
     return hidden;
   }
 
-  bool explains(std::size_t n, const Hidden& hidden, double logit) const {
+  bool explains(std::size_t n, const Hidden& hidden, const Count& count) const {
     const StatedSums& stated = stated_[n];
     CalculatedRow row = stated.row;
     row.has_stated_values = false;
-    const double weight = std::exp(logit - stated.all), sum = 1 + hidden.count * weight;
+    const double weight = std::exp(count.logit - stated.all), sum = 1 + hidden.count * weight,
+                 value_weight = count.has_values ? weight : 0;
     for (std::size_t j = 0; j < row.o.size(); ++j)
-      row.o[j] = (row.o[j] + weight * hidden.values[j]) / sum;
-    row.lse += std::log1p(hidden.count * std::exp(logit - stated.of_lse));
+      row.o[j] = (row.o[j] + value_weight * hidden.values[j]) / sum;
+    row.lse += std::log1p(hidden.count * std::exp(count.logit - stated.of_lse));
     return calculator_.fits(calculator_.misfit(rows_[n], row));
   }
 
@@ -133,8 +137,9 @@ std::string counted_hidden_keys(const FailingOutput& failing) {
   if (problem.is_merge()) return "";
   const CountedKeys counted(failing);
   if (!counted.is_wrong()) return "";
-  std::vector<double> logits{0};
-  if (problem.softcap != 0) logits.push_back(-problem.softcap);
+  std::vector<Count> counts{{0, true}};
+  if (problem.softcap != 0) counts.push_back({-problem.softcap, true});
+  counts.push_back({0, false});
   std::vector<CountedTiles> all_tiles{{0, false}};
   for (std::int64_t keys = 16; keys <= 128; keys *= 2) {
     all_tiles.push_back({keys, false});
@@ -142,12 +147,14 @@ std::string counted_hidden_keys(const FailingOutput& failing) {
   }
   for (const CountedTiles& tiles : all_tiles) {
     if (failing.late()) return "";
-    const double logit = counted.logit_of(tiles, logits);
-    if (std::isnan(logit)) continue;
+    const auto count = counted.count_of(tiles, counts);
+    if (!count) continue;
     return fmt::format(
-        "the softmax denominator is too large: it counts hidden keys with a logit of {:.3g}, as if "
-        "{}",
-        logit, logit == 0 ? "the mask set it to 0" : "the softcap were applied after the mask");
+        "the softmax denominator is too large: it counts hidden keys with a logit of {:.3g}, {}",
+        count->logit,
+        !count->has_values  ? "which P V leaves out"
+        : count->logit == 0 ? "as if the mask set it to 0"
+                            : "as if the softcap were applied after the mask");
   }
   return "";
 }

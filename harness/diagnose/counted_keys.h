@@ -10,7 +10,8 @@ namespace plumbline {
 
 // Returns "the softmax denominator is too large: it counts hidden keys with a logit of -3, as if
 // the softcap were applied after the mask" if this explains some rows; otherwise "". Tries -softcap
-// and 0 for the hidden keys of the tiles that a row sees, in several sizes, and for all of them.
+// and 0 for the hidden keys of the tiles that a row sees, in several sizes, and for all of them,
+// and 0 for keys that count in the denominator alone.
 std::string counted_hidden_keys(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -17,8 +17,8 @@ using test::small_problem;
 using test::value_of;
 
 // Writes what a kernel computes that counts `logit` for all hidden keys of the tiles of 16 keys
-// that a row sees, also for those after the last key, whose V is 0.
-void count_hidden(FilledProblem& filled, double logit) {
+// that a row sees, also for those after the last key, whose V is 0. `has_values`: P V has them, too.
+void count_hidden(FilledProblem& filled, double logit, bool has_values) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];
     const KeyRange seen = filled.geometry.visible_keys(id.sample, id.row, id.head);
@@ -28,7 +28,7 @@ void count_hidden(FilledProblem& filled, double logit) {
     double sum = 1;
     for (std::int64_t key = seen.end; key < (seen.end + 15) / 16 * 16; ++key) {
       sum += weight;
-      if (key >= filled.geometry.length_kv(id.sample)) continue;
+      if (!has_values || key >= filled.geometry.length_kv(id.sample)) continue;
       const std::vector<double> value = value_of(filled, id, key);
       for (std::size_t j = 0; j < o.size(); ++j) o[j] += weight * value[j];
     }
@@ -38,12 +38,12 @@ void count_hidden(FilledProblem& filled, double logit) {
   }
 }
 
-std::string cause_of_hidden(double logit) {
+std::string cause_of_hidden(double logit, bool has_values = true) {
   Problem problem = small_problem();
   problem.mask = Mask::causal_bottom_right;
   problem.softcap = 3;
   FilledProblem filled(problem);
-  count_hidden(filled, logit);
+  count_hidden(filled, logit, has_values);
   const FailingProblem failing(filled);
   EXPECT_TRUE(failing.fails());
   const auto sentences = causes(failing.output);
@@ -55,6 +55,7 @@ TEST(CountedHiddenKeys, LogitTellsCause) {
       "the softmax denominator is too large: it counts hidden keys with a logit of ";
   EXPECT_EQ(cause_of_hidden(-3), begin + "-3, as if the softcap were applied after the mask");
   EXPECT_EQ(cause_of_hidden(0), begin + "0, as if the mask set it to 0");
+  EXPECT_EQ(cause_of_hidden(0, false), begin + "0, which P V leaves out");
 }
 
 }  // namespace
