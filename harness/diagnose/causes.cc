@@ -82,11 +82,11 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
 // rows that alternatives explain and the ranking of changes lie between the two lists.
 using CauseFit = std::string (*)(const FailingOutput&);
 constexpr std::array<CauseFit, 17> fits{
-    &other_key_heads,    &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
-    &other_sinks,        &other_slopes,    &other_scale,       &larger_key_columns,
-    &truncation,         &narrowed,        &narrowed_lse,      &wrong_lse,
-    &wrong_places,       &factor_of_heads, &exponential_error, &wrong_factor,
-    &counted_hidden_keys};
+    &other_key_heads, &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
+    &other_sinks,     &other_slopes,    &other_scale,       &larger_key_columns,
+    &truncation,      &narrowed,        &narrowed_lse,      &wrong_lse,
+    &wrong_places,    &factor_of_heads, &exponential_error, &counted_hidden_keys,
+    &wrong_factor};
 constexpr std::array<CauseFit, 4> fits_after_ranking{&factor_of_each_row, &dropped_weights,
                                                      &lost_columns, &few_rows};
 
