@@ -41,7 +41,8 @@ class CountedKeys {
   }
 
   bool is_wrong() const {
-    return !std::ranges::all_of(rows_, [&](std::size_t r) { return calculator_.is_right(r); });
+    return !std::ranges::all_of(rows_,
+                                [&](std::size_t r) { return calculator_.is_right_on_average(r); });
   }
 
   // Returns the first of `counts` that explains all rows.

@@ -35,7 +35,8 @@ class FactorSearch {
         rows_(informative_rows(failing, factor_rows, factor_cost_limit)) {}
 
   bool is_wrong() const {
-    return !std::ranges::all_of(rows_, [&](std::size_t r) { return calculator_.is_right(r); });
+    return !std::ranges::all_of(rows_,
+                                [&](std::size_t r) { return calculator_.is_right_on_average(r); });
   }
   bool explains(const Fp8Factors& factors) const {
     return std::ranges::all_of(rows_, [&](std::size_t r) {

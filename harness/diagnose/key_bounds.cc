@@ -94,7 +94,8 @@ class BoundSearch {
   BoundedRow bounded(std::size_t r) const {
     BoundedRow row;
     row.id = calculator_.row(r);
-    row.is_wrong = !calculator_.is_right(r);
+    row.is_wrong =
+        !(zeros_ == Zeros::k ? calculator_.is_right(r) : calculator_.is_right_on_average(r));
     const std::vector<KeyLogit> logits = calculator_.seen_logits(row.id);
     RowSums sums = start(row.id, logits);
     std::vector<double> value(sums.before.size());

@@ -243,6 +243,12 @@ std::vector<double> RowCalculator::errors(std::size_t r, const CalculatedRow& an
   return errors;
 }
 
+bool RowCalculator::is_right_on_average(std::size_t r) const {
+  CalculatedRow answer = this->answer(row(r), stated(row(r)));
+  answer.has_stated_values = false;
+  return fits(misfit(r, answer));
+}
+
 bool RowCalculator::fits(const RowMisfit& misfit) const {
   return misfit.largest <= lenient * failing_.limits.peak &&
          misfit.squared <= std::pow(lenient * failing_.limits.rms, 2) *

@@ -136,6 +136,9 @@ class RowCalculator {
   }
   // Returns true if the stated problem explains the row.
   bool is_right(std::size_t r) const { return explains(r, stated(row(r))); }
+  // The same by the sigma of the row's average element, by which fits() judges answers with other
+  // values. An answer that differs from the stated one by nothing else explains no such row.
+  bool is_right_on_average(std::size_t r) const;
 
  private:
   std::int64_t stored_rows(std::int64_t sample) const;
