@@ -18,13 +18,16 @@ static_assert(sizeof(plumbline_tensor) == 104);
 static_assert(offsetof(plumbline_tensors, device_cu_seqlens_q) == 8 + 17 * 104);
 static_assert(offsetof(plumbline_tensors, stream) == 8 + 22 * 104);
 static_assert(offsetof(plumbline_tensors, output_count) == 8 + 22 * 104 + 3 * sizeof(void*));
-static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + 5 * sizeof(void*));
+static_assert(offsetof(plumbline_tensors, out_scale) == 8 + 22 * 104 + 5 * sizeof(void*));
+static_assert(sizeof(plumbline_tensors) == 8 + 23 * 104 + 5 * sizeof(void*));
 constexpr std::size_t sizes_of_releases[] = {
-    8 + 17 * 104, offsetof(plumbline_tensors, output_count), sizeof(plumbline_tensors)};
+    8 + 17 * 104, offsetof(plumbline_tensors, output_count), offsetof(plumbline_tensors, out_scale),
+    sizeof(plumbline_tensors)};
 
 // The inputs of a planner.
 struct Seen {
-  bool has_copies = false, has_stream = false, has_memory = false, has_outputs = false;
+  bool has_copies = false, has_stream = false, has_memory = false, has_outputs = false,
+       has_out_scale = false;
 };
 
 struct Planner : Library {
@@ -55,7 +58,8 @@ struct Planner : Library {
         Seen{.has_copies = device_indices(tensors, &plumbline_tensors::device_seqlens_q) != nullptr,
              .has_stream = planning_stream(tensors) != nullptr,
              .has_memory = plan_memory(tensors, 64, "index arrays") != nullptr,
-             .has_outputs = find_output(tensors, "lse") != nullptr};
+             .has_outputs = find_output(tensors, "lse") != nullptr,
+             .has_out_scale = has_field(tensors, &plumbline_tensors::out_scale)};
     return {};
   }
   static void run(Plan&, const plumbline_tensors&, void*) {}
@@ -115,7 +119,8 @@ TEST(OlderPlumbline, ServedWithoutLaterFields) {
     EXPECT_EQ(Planner::seen()->has_copies, has_planning);
     EXPECT_EQ(Planner::seen()->has_stream, has_planning);
     EXPECT_EQ(Planner::seen()->has_memory, has_planning);
-    EXPECT_EQ(Planner::seen()->has_outputs, size == sizeof(plumbline_tensors));
+    EXPECT_EQ(Planner::seen()->has_outputs, size >= offsetof(plumbline_tensors, out_scale));
+    EXPECT_EQ(Planner::seen()->has_out_scale, size == sizeof(plumbline_tensors));
   }
   const Answer newer = prepare(sizeof(plumbline_tensors) + 800);
   EXPECT_EQ(newer.status, PLUMBLINE_OK) << newer.reason;
