@@ -136,8 +136,8 @@ class RowCalculator {
   }
   // Returns true if the stated problem explains the row.
   bool is_right(std::size_t r) const { return explains(r, stated(row(r))); }
-  // The same by the sigma of the row's average element, by which fits() judges answers with other
-  // values. An answer that differs from the stated one by nothing else explains no such row.
+  // Returns the same by the sigma of an average element, which fits() uses for answers with other
+  // values of V. If this is true, such an answer explains nothing.
   bool is_right_on_average(std::size_t r) const;
 
  private:

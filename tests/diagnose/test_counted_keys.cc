@@ -17,7 +17,7 @@ using test::small_problem;
 using test::value_of;
 
 // Writes what a kernel computes that counts `logit` for all hidden keys of the tiles of 16 keys
-// that a row sees, also for those after the last key, whose V is 0. `has_values`: P V has them, too.
+// that a row sees, also for those after the last key, whose V is 0. `has_values`: P V has them.
 void count_hidden(FilledProblem& filled, double logit, bool has_values) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];

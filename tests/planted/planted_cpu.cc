@@ -128,7 +128,8 @@ bool may_change(Bits bits, std::uint32_t dtype) {
   const Bits exponent = dtype == PLUMBLINE_F32   ? static_cast<Bits>(0x7f800000U)
                         : dtype == PLUMBLINE_F16 ? static_cast<Bits>(0x7c00U)
                                                  : static_cast<Bits>(0x7f80U);
-  return (bits & exponent) != exponent && (bits & exponent) != 0;
+  const auto magnitude = static_cast<Bits>(bits & static_cast<Bits>(~Bits{0} >> 1));
+  return (bits & exponent) != exponent && magnitude != 0;
 }
 
 // Calls change(bits, index of the element) for each element of a tensor.
