@@ -79,7 +79,7 @@ TEST_F(Nightly, BrokenInvarianceFailsNight) {
   EXPECT_THAT(plumbline("query \"SELECT count(DISTINCT run_id), count(*) FROM v_invariances\" "
                         "--format csv --db h.db")
                   .text,
-              HasSubstr("1,32"));
+              HasSubstr("1,34"));
   EXPECT_THAT(plumbline("show latest --db h.db").text, testing::Not(HasSubstr("invariances of")));
 
   // Only the suite of the invariances names the kernel that breaks one.
