@@ -29,6 +29,8 @@ constexpr double rms_of_few_rows = 3;         // loose limit
 constexpr int scale_steps = 6;                // Newton steps, each of which doubles the digits
 constexpr double scale_test_rows_cost = 5e7;  // multiply-adds
 constexpr double large_change = 0.1;          // of a scale, relative
+// If only the LSE exceeds its limit, share of a scale's change that the output has to show.
+constexpr double min_share_in_output = 0.5;
 // Scales to start from, as factors of the stated one.
 constexpr std::array scale_starts{1.0, 0.5, 2.0, 0.25, 4.0};
 
@@ -185,10 +187,15 @@ bool exceeds_scale_limit(const FailingOutput& failing, const Geometry& fitted) {
   const ScaleTests stated = test_scale(
       *failing.geometry, failing.inputs, *failing.spec, *failing.reference, failing.comparison->z,
       lse_errors(*failing.geometry, failing.outputs, *failing.reference), scale_test_rows_cost);
+  const double change = scale / stated_scale - 1;
+  // Another scale of the LSE alone is no softmax scale.
+  if (only_lse_fails(failing) &&
+      !(stated.temperature.judged && stated.temperature.effect / change >= min_share_in_output))
+    return false;
   for (const ScaleTest* test : {&stated.temperature, &stated.lse}) {
     if (test->percent_of_limit() > 100) return true;
   }
-  if (std::abs(scale / stated_scale - 1) < large_change) return false;
+  if (std::abs(change) < large_change) return false;
   const Reference reference =
       compute_reference(fitted, failing.inputs, *failing.spec, second_look(failing));
   const ScaleTests tests =
@@ -321,7 +328,6 @@ ExplainedByAlternatives explain_by_alternatives(
 }
 
 std::string other_scale(const FailingOutput& failing) {
-  if (only_lse_fails(failing)) return "";
   const ScaleFit fit(failing);
   const SecondLook look(failing);
   const Problem& problem = failing.geometry->problem();
