@@ -260,14 +260,15 @@ function(plumbline_label_tests)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_programs.csv @ONLY CONTENT "${table}")
 endfunction()
 
-# plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …
+# plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit PROPERTIES TIMEOUT 9
+# TIMES Suite.Test …
 # WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): adds a GoogleTest program, whose tests are discovered at
 # build time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A
 # unity build compiles the sources of ALONE separately, because their helpers have the same names as
 # those of other sources.
 function(plumbline_test NAME)
   cmake_parse_arguments(ARG "OPTIMIZED" ""
-    "SOURCES;LIBRARIES;LABELS;TIMES;WEEKLY;STARTS_PROGRAMS;ALONE" ${ARGN})
+    "SOURCES;LIBRARIES;LABELS;PROPERTIES;TIMES;WEEKLY;STARTS_PROGRAMS;ALONE" ${ARGN})
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock
@@ -296,7 +297,8 @@ function(plumbline_test NAME)
     file(RELATIVE_PATH program ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${NAME})
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
-  plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES}
+  plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS}
+    PROPERTIES ${ARG_PROPERTIES} TIMES ${ARG_TIMES}
     WEEKLY ${ARG_WEEKLY} STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
 endfunction()
 
