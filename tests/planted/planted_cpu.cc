@@ -128,7 +128,7 @@ bool may_change(Bits bits, std::uint32_t dtype) {
   const Bits exponent = dtype == PLUMBLINE_F32   ? static_cast<Bits>(0x7f800000U)
                         : dtype == PLUMBLINE_F16 ? static_cast<Bits>(0x7c00U)
                                                  : static_cast<Bits>(0x7f80U);
-  const auto magnitude = static_cast<Bits>(bits & static_cast<Bits>(~Bits{0} >> 1));
+  const auto magnitude = static_cast<Bits>(bits & (std::numeric_limits<Bits>::max() >> 1));
   return (bits & exponent) != exponent && magnitude != 0;
 }
 
