@@ -261,11 +261,10 @@ function(plumbline_label_tests)
 endfunction()
 
 # plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit PROPERTIES TIMEOUT 9
-# TIMES Suite.Test …
-# WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): adds a GoogleTest program, whose tests are discovered at
-# build time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A
-# unity build compiles the sources of ALONE separately, because their helpers have the same names as
-# those of other sources.
+# TIMES Suite.Test … WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): adds a GoogleTest program, whose
+# tests are discovered at build time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test
+# itself computes much. A unity build compiles the sources of ALONE separately, because their
+# helpers have the same names as those of other sources.
 function(plumbline_test NAME)
   cmake_parse_arguments(ARG "OPTIMIZED" ""
     "SOURCES;LIBRARIES;LABELS;PROPERTIES;TIMES;WEEKLY;STARTS_PROGRAMS;ALONE" ${ARGN})
@@ -298,8 +297,8 @@ function(plumbline_test NAME)
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
   plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS}
-    PROPERTIES ${ARG_PROPERTIES} TIMES ${ARG_TIMES}
-    WEEKLY ${ARG_WEEKLY} STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
+    PROPERTIES ${ARG_PROPERTIES} TIMES ${ARG_TIMES} WEEKLY ${ARG_WEEKLY}
+    STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
 endfunction()
 
 # Writes generated/HEADER: PLUMBLINE_LEGAL(X) expands to X(name) for each table [[legal]] of the
