@@ -201,9 +201,10 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
   if (fresh.empty()) {
     // Faster is fine, confirmed or not.
     if (is_faster) return judgement.notes.push_back(text + "; no fresh process measured it again");
-    judgement.notes.emplace_back(
-        "unconfirmed: no fresh process gave a time, or each was disturbed; measure the case again "
-        "(the reproduce line with --db FILE of this history), or accept it with a reason");
+    judgement.notes.push_back(
+        fmt::format("unconfirmed: no fresh process gave a time, or each was disturbed; {}, or "
+                    "accept it with a reason",
+                    how_to_measure_again));
     return add_finding(Verdict::unconfirmed, screening, text, judgement);
   }
   const Confirmation said = confirm(screening, nights_of(past.times), std::log(outcome.time_ratio),
@@ -248,9 +249,9 @@ void exclude_time(const Outcome& outcome, const Past& past, const Screening& scr
       screening.finding == GateFinding::slower || screening.finding == GateFinding::drifted;
   const double change = screening.change - common_shift;
   if (!is_slower || change <= max_excused_limits * screening.limit) return;
-  judgement.notes.emplace_back(
-      "unconfirmed: the machine was disturbed, and this is more than twice the limit; measure the "
-      "case again");
+  judgement.notes.push_back(fmt::format(
+      "unconfirmed: the machine was disturbed, and this is more than twice the limit; {}",
+      how_to_measure_again));
   add_finding(Verdict::unconfirmed, screening, sentence(outcome, past, screening, options),
               judgement);
 }

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/judge/baseline.h"
@@ -14,6 +15,10 @@
 namespace plumbline {
 
 struct Outcome;
+
+// The remedy of an unconfirmed finding.
+inline constexpr std::string_view how_to_measure_again =
+    "measure the case again (the reproduce line with --db FILE of this history)";
 
 // Returns the past of a series as the gate takes it: oldest first, natural logarithms of ratios.
 std::vector<GateNight> nights_of(const TimeHistory& times);

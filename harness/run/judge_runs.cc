@@ -11,6 +11,7 @@
 
 #include "harness/base/attempt.h"
 #include "harness/contract/reviewed_text.h"
+#include "harness/judge/timing_verdict.h"
 #include "harness/run/confirmation.h"
 #include "harness/run/night_times.h"
 #include "harness/run/open_cases.h"
@@ -91,14 +92,16 @@ Judgement apply_previous_result(Judgement now, const Judgement& before, bool has
     now.verdict =
         before.confirmation == Confirmation::disagree ? Verdict::ambiguous : Verdict::unconfirmed;
     if (now.verdict == Verdict::unconfirmed) {
-      now.notes.emplace_back(
-          "unconfirmed: found when stored runs were judged again, without fresh processes; measure "
-          "the case again, or accept it with a reason");
+      now.notes.push_back(
+          fmt::format("unconfirmed: found when stored runs were judged again, without fresh "
+                      "processes; {}, or accept it with a reason",
+                      how_to_measure_again));
     }
   } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
              now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
     keep(now, before,
-         "still unconfirmed: the earlier finding stays until the case is measured or accepted");
+         fmt::format("still unconfirmed: the earlier finding stays; {}, or accept it with a reason",
+                     how_to_measure_again));
   } else if (!is_failure(now.verdict) && !has_past && is_past_regression(before)) {
     keep(now, before, "this database lacks the case's past, so the earlier finding stays");
   }

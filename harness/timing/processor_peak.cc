@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -141,22 +143,31 @@ __attribute__((target("avx2"))) double loads_256(const float* cached) {
   return static_cast<double>(passes) * static_cast<double>(cached_bytes);
 }
 
-Loop multiply_adds() {
-  if (__builtin_cpu_supports("avx512f")) return multiply_adds_512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_adds_256;
-  return plain_multiply_adds;
-}
-Loop loads() {
-  if (__builtin_cpu_supports("avx512f")) return loads_512;
-  return __builtin_cpu_supports("avx2") ? loads_256 : plain_loads;
-}
-
-#else
-
-Loop multiply_adds() { return plain_multiply_adds; }
-Loop loads() { return plain_loads; }
-
 #endif
+
+struct Loops {
+  std::string_view instructions;
+  Loop multiply_adds, loads;
+};
+
+// Returns the loops that this processor can run, widest first.
+std::vector<Loops> supported_loops() {
+  std::vector<Loops> result;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    result.push_back({"AVX-512", multiply_adds_512, loads_512});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    result.push_back({"AVX2", multiply_adds_256, loads_256});
+#endif
+  result.push_back({"plain", plain_multiply_adds, plain_loads});
+  return result;
+}
+
+LoopRates rates_of(const Loops& loops) {
+  alignas(64) static std::array<float, cached_bytes / sizeof(float)> cached{};
+  return {loops.instructions, fastest(attempts, [&] { return loops.multiply_adds(cached.data()); }),
+          fastest(attempts, [&] { return loops.loads(cached.data()); })};
+}
 
 double fastest_copy() {
   const auto from = std::make_unique<char[]>(copied_bytes);
@@ -196,17 +207,21 @@ struct PeakCache {
     return only;
   }
   void measure() {
-    alignas(64) static std::array<float, cached_bytes / sizeof(float)> cached{};
-    const Loop adds = multiply_adds(), reads = loads();
-    peak.flops = std::max(peak.flops, fastest(attempts, [&] { return adds(cached.data()); }));
-    peak.cache_bytes =
-        std::max(peak.cache_bytes, fastest(attempts, [&] { return reads(cached.data()); }));
+    const LoopRates rates = rates_of(supported_loops().front());
+    peak.flops = std::max(peak.flops, rates.flops);
+    peak.cache_bytes = std::max(peak.cache_bytes, rates.cache_bytes);
     peak.memory_bytes = std::max(peak.memory_bytes, fastest_copy());
     peak.widest = widest_factor();
   }
 };
 
 }  // namespace
+
+std::vector<LoopRates> processor_loop_rates() {
+  std::vector<LoopRates> result;
+  for (const Loops& loops : supported_loops()) result.push_back(rates_of(loops));
+  return result;
+}
 
 ProcessorPeak processor_peak() {
   PeakCache& known = PeakCache::known();

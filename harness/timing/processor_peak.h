@@ -1,6 +1,9 @@
 // The peak rates of one thread of this machine's processor, measured in this process.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 namespace plumbline {
 
 // Per second of processor time of one thread.
@@ -17,5 +20,16 @@ struct ProcessorPeak {
 ProcessorPeak processor_peak();
 // Measures once more, and returns the highest rates so far. Thread-safe.
 ProcessorPeak processor_peak_again();
+
+// The rates of the loops for one instruction set. Units as in ProcessorPeak.
+struct LoopRates {
+  std::string_view instructions;  // "AVX-512", "AVX2" or "plain"
+  double flops = 0;
+  double cache_bytes = 0;
+};
+
+// Measures the loops of every instruction set that this processor has, widest first.
+// processor_peak() uses the first.
+std::vector<LoopRates> processor_loop_rates();
 
 }  // namespace plumbline

@@ -79,7 +79,7 @@ class BallOfRow {
     std::vector<Number> result;
     for (std::int64_t i = 0; i < count; ++i) {
       const double stored = decode_at(shape.dtype, storage, static_cast<std::size_t>(offset + i));
-      const bool fp8 = shape.dtype == DType::e4m3 || shape.dtype == DType::e5m2;
+      const bool fp8 = is_fp8(shape.dtype);
       if (fp8 && dequantizes()) {
         const float product = static_cast<float>(stored) * scales[scale];
         result.emplace_back(round_to(product, spec_.kv_dequantized_to));

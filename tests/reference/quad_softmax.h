@@ -149,7 +149,7 @@ class QuadSoftmax {
     const auto of_key = [&](const std::vector<float>& scales, std::int64_t key) {
       return scale_of(problem, scales, problem.heads_kv, problem.seq_kv, sample, head_kv, key);
     };
-    const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
+    const bool fp8 = is_fp8(problem.kv());
     scaled_outside_ = !side.out_scale.empty() || (fp8 && spec_.kv_dequantized_to != DType::f16 &&
                                                   spec_.kv_dequantized_to != DType::bf16);
     // Scales of tokens multiply P instead.

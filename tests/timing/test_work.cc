@@ -81,5 +81,18 @@ TEST(ProcessorPeak, IsPlausible) {
   EXPECT_GE(processor_peak_again().flops, peak.flops) << "the largest counts";
 }
 
+// A loop that the compiler removed would exceed what any core can do.
+TEST(ProcessorPeak, LoopsOfEveryInstructionSetArePlausible) {
+  const std::vector<LoopRates> rates = processor_loop_rates();
+  ASSERT_FALSE(rates.empty());
+  EXPECT_EQ(rates.back().instructions, "plain");
+  for (const LoopRates& rate : rates) {
+    EXPECT_GT(rate.flops, 1e6) << rate.instructions;
+    EXPECT_LT(rate.flops, 2e12) << rate.instructions;
+    EXPECT_GT(rate.cache_bytes, 1e6) << rate.instructions;
+    EXPECT_LT(rate.cache_bytes, 1e13) << rate.instructions;
+  }
+}
+
 }  // namespace
 }  // namespace plumbline
