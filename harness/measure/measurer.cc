@@ -45,6 +45,14 @@ void note_changed_input(const Worker& worker, Measurement& measurement) {
   outcome.output_digest.clear();
 }
 
+// Waits while a thread of an idle worker still works, at most two seconds: some libraries' threads
+// never sleep. On a busy machine, code that a call left running may get a processor late.
+void wait_while_running(const Worker& worker) {
+  const auto deadline = Clock::now() + std::chrono::seconds(2);
+  while (worker.has_running_threads() && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 }  // namespace
 
 // Shared by all cases of one problem.
@@ -164,14 +172,15 @@ std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kern
 }
 
 std::vector<LateCrash> Measurer::finish() {
-  constexpr std::chrono::milliseconds patience{100};
   std::vector<LateCrash> all = std::exchange(round_crashes_, {});
   std::vector<std::string> kernels;  // one for each provider
   for (const auto& [provider, served] : served_) {
     if (!served.empty()) kernels.push_back(served.recent().back().c.kernel);
   }
-  if (!kernels.empty()) std::this_thread::sleep_for(patience);
+  if (!kernels.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   for (const std::string& kernel : kernels) {
+    const auto worker = workers_.find(provider_of(kernel));
+    if (worker != workers_.end()) wait_while_running(*worker->second);
     ProblemState none;
     if (auto late = crash_since_last_case(kernel, none)) all.push_back(std::move(*late));
   }
@@ -207,7 +216,10 @@ bool Measurer::crashes_alone(const PlannedCase& suspect) try {
   request.keep_plan = false;
   if (reply.status == Status::ok) reply = (*worker)->run_again(request);
   if (reply.status == Status::ok) reply = (*worker)->run(request);
-  if (reply.status == Status::ok) std::this_thread::sleep_for(patience);
+  if (reply.status == Status::ok) {
+    std::this_thread::sleep_for(patience);
+    wait_while_running(**worker);
+  }
   const bool crashed = reply.status == Status::crashed ||
                        !(*worker)->crash_between_requests().empty() ||
                        !(*worker)->changed_input().empty();

@@ -89,6 +89,13 @@ TEST_F(HostileRun, LateWriteAfterLastCaseFails) {
   }
 }
 
+// A thread that works longer than plumbline waits for sleeping ones.
+TEST_F(HostileRun, LateWriteAfterLongWorkFails) {
+  const auto result = run("'hostile/works_then_writes_late'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(), HasSubstr("hostile/works_then_writes_late crashed"));
+}
+
 // The process ends while plumbline judges its output.
 TEST_F(HostileRun, CrashDuringJudgingFails) {
   for (int i = 0; i < 4; ++i) {

@@ -46,6 +46,7 @@ class FakeWorker : public Worker {
   std::string changed_input() const override { return ""; }
   std::uint64_t process() const override { return 1; }
   std::uint64_t processes() const override { return 1; }
+  bool has_running_threads() const override { return false; }
   std::string crash_between_requests() override { return ""; }
   std::string log_tail() override { return ""; }
   RunReply run(const RunRequest& request) override { return answer(request, false); }

@@ -165,6 +165,15 @@ constexpr std::array all_kernels{
            [](const plumbline_tensors& t) {
              after_the_call([v = t.v] { static_cast<volatile char*>(v.data)[0] = 0; });
            }},
+    Kernel{"works_then_writes_late",
+           [](const plumbline_tensors& t) {
+             std::thread([v = t.v] {
+               const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+               while (std::chrono::steady_clock::now() < end) {
+               }
+               static_cast<volatile char*>(v.data)[0] = 0;
+             }).detach();
+           }},
     Kernel{"exits_late", [](const plumbline_tensors&) { after_the_call([] { _exit(7); }); }},
     Kernel{"crashes_once",
            [](const plumbline_tensors& t) {

@@ -16,6 +16,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -305,6 +307,20 @@ WorkerExit WorkerProcess::wait_for_end() {
   WorkerExit worker_exit = reap();
   worker_exit.mute = ready == 0;
   return worker_exit;
+}
+
+bool WorkerProcess::has_running_threads() const {
+  const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid_);
+  std::error_code error;
+  for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end;
+       task.increment(error)) {
+    std::string line;
+    std::getline(std::ifstream(task->path() / "stat"), line);
+    // The state follows the name, which may have parentheses of its own.
+    const auto state = line.rfind(')') + 2;
+    if (state < line.size() && (line[state] == 'R' || line[state] == 'D')) return true;
+  }
+  return false;
 }
 
 void WorkerProcess::kill_group() const {

@@ -43,6 +43,8 @@ class WorkerProcess {
   // Waits for a process that is about to end, and kills it after a second.
   WorkerExit wait_for_end();
   bool alive() const;
+  // Returns true if one of its threads runs, waits for a processor or waits for the disk.
+  bool has_running_threads() const;
   // Returns its last output to stdout and stderr: at most 4 KiB.
   const std::string& log_tail() const { return log_; }
 

@@ -45,6 +45,9 @@ class ProcessWorker final : public Worker {
     return process_ != nullptr && process_->alive() ? processes_ : 0;
   }
   std::uint64_t processes() const override { return processes_; }
+  bool has_running_threads() const override {
+    return process_ != nullptr && process_->has_running_threads();
+  }
   std::string crash_between_requests() override;
   RunReply run_again(const RunRequest& request) override;
   std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }

@@ -149,6 +149,8 @@ class Worker {
   virtual std::uint64_t process() const = 0;
   // Returns how many processes were started so far: the number of the last, which may have ended.
   virtual std::uint64_t processes() const = 0;
+  // Returns true if a thread of the process still works although no request runs.
+  virtual bool has_running_threads() const = 0;
   // Returns, only once, how the process ended between two requests: its crash report, exit status
   // or signal. SIGKILL does not count: the system sends it to idle workers when memory runs out.
   // Unless this is called, the next run reports it.
