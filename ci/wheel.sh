@@ -60,6 +60,7 @@ make_wheel() {
   echo "wheel of the $which"
   rm -rf "$raw" "$repaired"
   mkdir -p "$work/$which"
+  # Each function is a section of its own, so that the linker leaves unused ones out.
   # Both wheels share one build folder, which is kept, so only new or changed files are compiled.
   if ! "$PLUMBLINE_WHEEL_PYTHON" -m pip wheel --verbose --disable-pip-version-check \
     --no-build-isolation --no-deps --wheel-dir "$raw" \
@@ -69,6 +70,7 @@ make_wheel() {
     --config-settings=cmake.define.PLUMBLINE_DEBUG_INFO=-g0 \
     --config-settings=cmake.define.CMAKE_UNITY_BUILD=ON \
     --config-settings=cmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=8 \
+    --config-settings=cmake.define.CMAKE_CXX_FLAGS="-ffunction-sections -fdata-sections" \
     "$project" 2>&1 | tee "$log" | show_phases; then
     grep -E "error|Error|FAILED" "$log" | head -n 20 >&2
     end_with 1 "the build failed; all of its output is in $log"
