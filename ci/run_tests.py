@@ -67,12 +67,25 @@ def left_out_here(excluded):
     return f"^({'|'.join(label for label in labels if label != 'gpu')})$"
 
 
-def tests_above(limit):
-    """Returns a regex of CMake for the tests with more processor seconds in ci/seconds.csv."""
-    names = [re.escape(name)
-             for (kind, name), figure in seconds.read_table(seconds.COMMITTED).items()
-             if kind == "test" and figure > limit]
-    return f"^({'|'.join(names)})$" if names else "^$"
+def listed_tests(*options):
+    """Returns {name: {property: value}} of the tests that ctest would run."""
+    shown = subprocess.run(["ctest", *options, "--show-only=json-v1"], cwd=ROOT,
+                           capture_output=True, text=True, check=False).stdout
+    tests = json.loads(shown)["tests"] if shown.startswith("{") else []
+    return {test["name"]: {p["name"]: p["value"] for p in test.get("properties", [])}
+            for test in tests}
+
+
+def tests_above(limit, tests):
+    """Returns a regex of CMake for the tests with more processor seconds in ci/seconds.csv, and
+    those that need one of them: CTest does not run the set-up of a fixture that -E names."""
+    names = {name for (kind, name), figure in seconds.read_table(seconds.COMMITTED).items()
+             if kind == "test" and figure > limit}
+    lost = {fixture for name in names
+            for fixture in tests.get(name, {}).get("FIXTURES_SETUP", [])}
+    names |= {name for name, properties in tests.items()
+              if not lost.isdisjoint(properties.get("FIXTURES_REQUIRED", []))}
+    return f"^({'|'.join(re.escape(name) for name in sorted(names))})$" if names else "^$"
 
 
 def count_tests(*options):
@@ -195,7 +208,7 @@ def main():
     chosen = list(arguments.options)
     slow_tests = 0
     if arguments.at_most is not None:
-        slow = tests_above(arguments.at_most)
+        slow = tests_above(arguments.at_most, listed_tests(*preset, "-LE", left_out))
         slow_tests = count_tests(*preset, "-LE", left_out, "-R", slow)
         chosen += ["-E", slow]
     junit = build / "tests.xml"

@@ -333,6 +333,15 @@ class RunTests(InFolder):
         self.assertIn("0 tests failed out of 1", said)
         self.assertIn("1 tests failed out of 2", self.run_tests("--at-most", "50", code=8))
 
+    def test_tests_that_need_a_slow_set_up_are_left_out(self):
+        self.project([("slow_set_up", "touch made", "FIXTURES_SETUP made"),
+                      ("needs_it", "test -e made", "FIXTURES_REQUIRED made"), ("fine", "true", "")])
+        self.write("ci/seconds.csv", "kind,name,processor_seconds\ntest,slow_set_up,5.1\n")
+        said = self.run_tests("--at-most", "5")
+        self.assertIn("2 tests left out: more than 5 s in ci/seconds.csv", said)
+        self.assertIn("0 tests failed out of 1", said)
+        self.assertIn("0 tests failed out of 3", self.run_tests("--at-most", "50"))
+
     def test_unknown_presets_and_missing_builds_are_refused(self):
         self.project([("fine", "true", "")])
         self.assertIn("no test preset q: it has p",
