@@ -96,7 +96,7 @@ inline constexpr std::array error_statistics{
             .heading = #output,                                             \
             .limit_column = "limit_" #output,                               \
             .worst = WorstAt::row_output,                                   \
-            .absent = note,                                                 \
+            .absent = (note),                                               \
             .of = RowOutput::output},
     PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
