@@ -437,7 +437,8 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   const Statistic& nearest = nearest_to_limit(comparison, limits);
   if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
-    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest, maximum);
+    if (options_.describes_worst)
+      outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest, maximum);
   } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
@@ -450,8 +451,10 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
-  const auto strict = reference(state, strict_spec(problem, place.arch), inputs, false, false);
-  outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
+  if (options_.describes_worst) {
+    const auto strict = reference(state, strict_spec(problem, place.arch), inputs, false, false);
+    outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
+  }
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison, limits});
   if (options_.causes != nullptr) {
     const FirstCause cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison,
