@@ -90,6 +90,12 @@ TEST(ConfigTest, MissingFilesAreNamed) {
   }
 }
 
+TEST(ConfigTest, FailingReadsAreErrors) {
+  const auto parsed = read_config("/proc/self/mem");  // it opens, and its first page is unmapped
+  ASSERT_FALSE(parsed.has_value());
+  EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr("cannot be read"));
+}
+
 TEST(ConfigTest, UnknownKeys) {
   constexpr std::array<std::string_view, 2> known{"name", "reason"};
   Errors errors;
