@@ -19,9 +19,9 @@ std::optional<unsigned> digits(std::string_view text, std::size_t count) {
 }  // namespace
 
 bool FailureRule::covers(std::string_view kernel, std::string_view device) const {
+  if (!devices.empty() && std::ranges::find(devices, device) == devices.end()) return false;
   return std::ranges::any_of(kernels,
-                             [&](const std::string& glob) { return glob_match(glob, kernel); }) &&
-         (devices.empty() || std::ranges::find(devices, device) != devices.end());
+                             [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
 
 std::optional<std::chrono::sys_days> parse_date(std::string_view text) {

@@ -93,8 +93,9 @@ class KernelChoice {
     std::erase_if(found, [&](const OfferedKernel& kernel) { return kernel.question != asked; });
     if (found.empty()) {
       if (c.kernel_line == 0) return found;
+      const auto remedy = fmt::format("it matches {}: correct the pattern or the merge", matched);
       report(c, fmt::format("no kernel that matches \"{}\" is one for {}", c.kernel_pattern, asked),
-             fmt::format("it matches {}: correct the pattern or the merge", matched));
+             remedy);
       return found;
     }
     if (c.tensor_cores.empty()) return found;

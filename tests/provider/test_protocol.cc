@@ -273,6 +273,14 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
 }
 
 // A kernel for several dtypes may state its flags in problems of fp32, too.
+TEST(Protocol, DeclaredOutputsAreChecked) {
+  EXPECT_EQ(outputs_fault({"a", "b"}, {{}, {"max_logit"}}), "");
+  EXPECT_EQ(outputs_fault({"a", "b"}, {{}}), "2 kernels, but 1 entries of outputs");
+  EXPECT_EQ(outputs_fault({"a", "b"}, {{}, {"max_logit", "entropy"}}),
+            "kernel b declares the output \"entropy\"; beyond out and lse there are: max_logit");
+  EXPECT_THAT(outputs_fault({"a"}, {{"lse"}}), HasSubstr("declares the output \"lse\""));
+}
+
 TEST(Protocol, FlagsMayDescribeRoundingToFp32) {
   plumbline_description d = valid_description();
   d.spec.p_dtype = d.spec.s_rounded = d.spec.q_prescaled = d.spec.out_dtype = PLUMBLINE_F32;

@@ -39,6 +39,17 @@ TEST(Replay, StepIsOneAlert) {
   EXPECT_FALSE(replay(times(80, 40, 1.1), true)[0].worse) << "more throughput is better";
 }
 
+// Before the noise is known, three points in a row suffice.
+TEST(Replay, HugeChangeAfterFewPointsIsAlert) {
+  const auto alerts = replay(times(8, 5, 1.5), false);
+  ASSERT_EQ(alerts.size(), 1U);
+  EXPECT_EQ(alerts[0].begin, 5U);
+  EXPECT_EQ(alerts[0].point, 7U);
+  EXPECT_TRUE(alerts[0].worse);
+  EXPECT_TRUE(replay(times(7, 5, 1.5), false).empty()) << "two points";
+  EXPECT_TRUE(replay(times(8, 5, 1.2), false).empty()) << "less than 25 %";
+}
+
 TEST(Replay, NoAlertAtSpike) {
   auto values = times(80, 80, 1);
   values[5] *= 2, values[50] *= 3;

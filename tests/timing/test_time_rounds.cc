@@ -76,6 +76,15 @@ TEST(TimeRounds, SummaryIsMedianOverRounds) {
   EXPECT_EQ(outcome.time_hot_ns, 0);
 }
 
+TEST(TimeRounds, WarmTimeIsMedianOverRounds) {
+  Outcome outcome;
+  outcome.times.rounds = {with_ratio(4, 40), with_ratio(9, 90), with_ratio(5, 50)};
+  outcome.times.rounds[0].hot_ns = {30, 32};
+  outcome.times.rounds[2].hot_ns = {36};
+  summarise_rounds(outcome);
+  EXPECT_EQ(outcome.time_hot_ns, 32);
+}
+
 TimeRound round_of_times(std::vector<double> kernel, std::vector<double> sentinel) {
   Timing timing;
   timing.kernel_ns = timing.kernel_cpu_ns = std::move(kernel);
