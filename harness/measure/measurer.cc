@@ -437,8 +437,7 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   const Statistic& nearest = nearest_to_limit(comparison, limits);
   if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
-    if (options_.describes_worst)
-      outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest, maximum);
+    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest, maximum);
   } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
@@ -451,10 +450,8 @@ void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunReq
   if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
-  if (options_.describes_worst) {
-    const auto strict = reference(state, strict_spec(problem, place.arch), inputs, false, false);
-    outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
-  }
+  const auto strict = reference(state, strict_spec(problem, place.arch), inputs, false, false);
+  outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison, limits});
   if (options_.causes != nullptr) {
     const FirstCause cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison,

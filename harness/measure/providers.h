@@ -35,9 +35,7 @@ struct MeasureOptions {
   std::filesystem::path save_failures;                        // directory; empty: do not save
   std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
   std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
-  // Fills Outcome::worst and widening; an audit needs neither.
-  bool describes_worst = true;
-  int time_repetitions = 90;  // maximum in all usual rounds together
+  int time_repetitions = 90;            // maximum in all usual rounds together
   // Extra rounds for a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
   // Counter of computed references; may be null.

@@ -13,10 +13,10 @@ std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding)
 
 }  // namespace
 
-HeadData gather_for_row(const ReferenceContext& question, RowId row, HeadForms forms) {
+HeadData gather_for_row(const ReferenceContext& question, RowId row) {
   const Geometry& geometry = question.geometry;
   return gather_head(question, row.sample, row.head / geometry.problem().group(),
-                     geometry.visible_keys(row.sample, row.row, row.head), row, forms);
+                     geometry.visible_keys(row.sample, row.row, row.head), row);
 }
 
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
@@ -56,7 +56,7 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   detail.lse = lse_without_keys(question.side, row.head, spec.lse_includes_sink);
   if (detail.keys.size() == 0) return detail;
   use_one_blas_thread();
-  const HeadData head = gather_for_row(question, row, HeadForms::products);
+  const HeadData head = gather_for_row(question, row);
   RowBlock block;
   block.compute(question, head, std::span(&row, 1));
   detail.s.assign(block.s.begin(), block.s.begin() + detail.keys.size());

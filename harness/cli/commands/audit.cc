@@ -243,7 +243,6 @@ int run(AuditOptions& options) {
   const std::vector<std::string> audited = audited_libraries(options, suites);
   auto files = catalogue_files(options, audited);
   options.measure.pass_env = options.providers.pass_env;
-  options.measure.describes_worst = false;
   if (!options.providers.no_default_provider)
     options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
