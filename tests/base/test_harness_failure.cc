@@ -18,7 +18,7 @@ using testing::HasSubstr;
 constexpr std::pair<int, const char*> remedies[] = {
     {EMFILE, "ulimit -n"}, {ENFILE, "fs.file-max"}, {EAGAIN, "ulimit -u"}, {ENOMEM, "ulimit -v"}};
 
-TEST(HarnessFailure, EveryShortageHasItsRemedy) {
+TEST(HarnessFailure, EveryShortageHasARemedy) {
   for (const auto& [error, remedy] : remedies) {
     EXPECT_TRUE(is_shortage(error));
     try {

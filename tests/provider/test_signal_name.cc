@@ -21,7 +21,7 @@ TEST(SignalName, AgreesWithTheCLibrary) {
   EXPECT_EQ(named, 20);
 }
 
-TEST(SignalName, OtherSignalsHaveTheirNumber) {
+TEST(SignalName, OtherSignalsAreNumbered) {
   EXPECT_EQ(name_of_signal(40), "signal 40");
   EXPECT_EQ(name_of_signal(SIGSEGV), "SIGSEGV");
 }
