@@ -7,7 +7,8 @@
 Compares the newest run of each database: cases with their verdicts, errors, specs, and digests of
 inputs and outputs; diffs, invariances and suite statistics with their verdicts and values. Times
 are left out; so are texts (causes, findings, notes) with --ignore-texts. Prints counts and the
-first differences; exits with 1 if there are any, otherwise 0.
+first differences; exits with 1 if there are any, otherwise 0. Kernels that keep state, such as
+mutants/stale_*, depend on the order of calls: measure them with `plumbline run -j1`.
 """
 import argparse
 import pathlib
