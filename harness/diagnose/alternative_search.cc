@@ -188,7 +188,7 @@ bool exceeds_scale_limit(const FailingOutput& failing, const Geometry& fitted) {
       *failing.geometry, failing.inputs, *failing.spec, *failing.reference, failing.comparison->z,
       lse_errors(*failing.geometry, failing.outputs, *failing.reference), scale_test_rows_cost);
   const double change = scale / stated_scale - 1;
-  // The output has to show the scale, too: the LSE alone may have a factor.
+  // The output must also show the scale, because the LSE alone may have a factor.
   if (only_lse_fails(failing) &&
       !(stated.temperature.judged && stated.temperature.effect / change >= min_share_in_output))
     return false;

@@ -40,10 +40,7 @@ class CountedKeys {
     for (const std::size_t r : rows_) stated_.push_back(sums_of(r));
   }
 
-  bool is_wrong() const {
-    return !std::ranges::all_of(rows_,
-                                [&](std::size_t r) { return calculator_.is_right_on_average(r); });
-  }
+  bool is_wrong() const { return !calculator_.are_right_on_average(rows_); }
 
   // Returns the first of `counts` that explains all rows.
   std::optional<Count> count_of(const CountedTiles& tiles, const std::vector<Count>& counts) const {

@@ -232,7 +232,7 @@ std::string exponential_error(const FailingOutput& failing) {
   const RowCalculator calculator(failing);
   const auto rows = informative_rows(failing, exponential_rows, exponential_cost_limit);
   if (rows.size() < min_exponential_rows) return "";
-  if (std::ranges::all_of(rows, [&](std::size_t r) { return calculator.is_right(r); })) return "";
+  if (calculator.are_right(rows)) return "";
   std::vector<SeenRow> seen;
   for (const std::size_t r : rows) seen.push_back(read_row(calculator, problem, r));
   for (const bool is_centered : {false, true}) {

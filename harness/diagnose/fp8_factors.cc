@@ -34,10 +34,7 @@ class FactorSearch {
         calculator_(failing),
         rows_(informative_rows(failing, factor_rows, factor_cost_limit)) {}
 
-  bool is_wrong() const {
-    return !std::ranges::all_of(rows_,
-                                [&](std::size_t r) { return calculator_.is_right_on_average(r); });
-  }
+  bool is_wrong() const { return !calculator_.are_right_on_average(rows_); }
   bool explains(const Fp8Factors& factors) const {
     return std::ranges::all_of(rows_, [&](std::size_t r) {
       return calculator_.fits(calculator_.misfit(r, answer(r, factors)));

@@ -42,7 +42,7 @@ class ColumnFit {
  public:
   explicit ColumnFit(const FailingOutput& failing)
       : calculator_(failing), rows_(informative_rows(failing, column_rows, column_cost_limit)) {
-    is_wrong_ = !std::ranges::all_of(rows_, [&](std::size_t r) { return calculator_.is_right(r); });
+    is_wrong_ = !calculator_.are_right(rows_);
   }
 
   bool is_wrong() const { return is_wrong_; }

@@ -3,6 +3,7 @@
 // reports; no verdict depends on them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -139,6 +140,13 @@ class RowCalculator {
   // Returns the same by the sigma of an average element, which fits() uses for answers with other
   // values of V. If this is true, such an answer explains nothing.
   bool is_right_on_average(std::size_t r) const;
+  // Return true if every row of `rows` is right.
+  bool are_right(std::span<const std::size_t> rows) const {
+    return std::ranges::all_of(rows, [&](std::size_t r) { return is_right(r); });
+  }
+  bool are_right_on_average(std::span<const std::size_t> rows) const {
+    return std::ranges::all_of(rows, [&](std::size_t r) { return is_right_on_average(r); });
+  }
 
  private:
   std::int64_t stored_rows(std::int64_t sample) const;

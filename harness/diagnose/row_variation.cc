@@ -104,11 +104,9 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
 template <class Vary>
 bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
-  const bool is_stated_wrong =
-      std::ranges::any_of(indices, [&](std::size_t r) { return !rows.is_right(r); });
-  return is_stated_wrong && std::ranges::all_of(indices, [&](std::size_t r) {
-           return rows.explains(r, vary(rows.row(r)));
-         });
+  return !rows.are_right(indices) && std::ranges::all_of(indices, [&](std::size_t r) {
+    return rows.explains(r, vary(rows.row(r)));
+  });
 }
 
 // Returns the sink of each head in `indices` at which a row's output has the length that it has.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t max_elements = 8, max_single_rows = 8;
 constexpr double max_share = 0.01;  // of the elements
-// An element within its limits is wrong, too, if it exceeds this share of the limit of peak and
+// An element within its limits is also wrong if it exceeds this share of the limit of peak and
 // suspicious_rms times the rms error of the others.
 constexpr double suspicious_share = 0.6, suspicious_rms = 5;
 constexpr double max_share_of_rows = 0.05;

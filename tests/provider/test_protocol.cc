@@ -272,7 +272,6 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
   }
 }
 
-// A kernel for several dtypes may state its flags in problems of fp32, too.
 TEST(Protocol, DeclaredOutputsAreChecked) {
   EXPECT_EQ(outputs_fault({"a", "b"}, {{}, {"max_logit"}}), "");
   EXPECT_EQ(outputs_fault({"a", "b"}, {{}}), "2 kernels, but 1 entries of outputs");
@@ -281,6 +280,7 @@ TEST(Protocol, DeclaredOutputsAreChecked) {
   EXPECT_THAT(outputs_fault({"a"}, {{"lse"}}), HasSubstr("declares the output \"lse\""));
 }
 
+// A kernel for several dtypes may also state its flags in problems of fp32.
 TEST(Protocol, FlagsMayDescribeRoundingToFp32) {
   plumbline_description d = valid_description();
   d.spec.p_dtype = d.spec.s_rounded = d.spec.q_prescaled = d.spec.out_dtype = PLUMBLINE_F32;
