@@ -8,7 +8,9 @@ step and test. The committed file has those above 1 s; tests in it do not get th
   ci/seconds.py --build build/ci            exit 1 if a step or test takes over 5 s and over twice
                                             its committed figure; lists slow ones without a figure.
                                             If the median test is slower here, the limit rises by
-                                            the same factor, up to 1.5
+                                            the same factor, up to 1.5. The unity files of a
+                                            target share the figure of the slowest, because
+                                            a new source renumbers them
   ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
 
 --accept keeps the figures of steps that came from the compiler cache, and of steps and tests that
@@ -19,6 +21,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -35,6 +38,7 @@ SMALLEST = 1.0  # seconds; the committed file has no smaller figures
 # Seconds, and a share of the committed figure: a step below both came from the compiler cache.
 FROM_CACHE = 0.5, 0.2
 SHOWN = 6
+UNITY_FILE = re.compile(r"(.*/Unity/unity_)\d+(_\w+\.\w+\.o)")
 
 
 class SecondsError(Exception):
@@ -88,6 +92,21 @@ def write_table(path, figures, header=HEADER):
             writer.writerow([kind, name, f"{seconds:.1f}"])
 
 
+def figure_name(name):
+    """Returns the name of a step's figure: a target's unity files have one name, with a *."""
+    match = UNITY_FILE.fullmatch(name)
+    return f"{match[1]}*{match[2]}" if match else name
+
+
+def by_figure(measured):
+    """Returns the slowest step of each figure."""
+    figures = {}
+    for (kind, name), seconds in measured.items():
+        key = kind, figure_name(name)
+        figures[key] = max(seconds, figures.get(key, 0.0))
+    return figures
+
+
 def slowness(measured, committed):
     """Returns this machine's slowness: the median of measured / committed time, 1 to 1.5."""
     ratios = [seconds / committed[key] for key, seconds in measured.items()
@@ -121,7 +140,7 @@ def existing(build):
     if ninja.is_file():
         for line in ninja.read_text(encoding="utf-8").splitlines():
             if line.startswith("build "):
-                outputs.update(os.path.relpath(os.path.normpath(build / word), build)
+                outputs.update(figure_name(os.path.relpath(os.path.normpath(build / word), build))
                                for word in line[len("build "):].split(":")[0].split())
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],
                            capture_output=True, text=True, check=False).stdout
@@ -159,6 +178,7 @@ def report(measured, committed, build, name=COMMITTED.name):
         return len(of_kind), sum(of_kind)
     steps, step_seconds = total("build")
     tests, test_seconds = total("test")
+    measured = by_figure(measured)
     found = too_slow(measured, committed)
     lines = [f"processor seconds: {step_seconds:.0f} in {steps} build steps, {test_seconds:.0f} in "
              f"{tests} tests; {len(found) or 'none'} over {NOTICED:.0f} s and twice the figure in "
@@ -207,7 +227,7 @@ def main():
         print(f"ci/seconds.py: {error}", file=sys.stderr)
         return 2
     if arguments.accept:
-        figures = accepted(measured, committed, existing(arguments.build.resolve()))
+        figures = accepted(by_figure(measured), committed, existing(arguments.build.resolve()))
         write_table(arguments.committed, figures)
         print(f"{arguments.committed}: {len(figures)} figures, {len(committed)} before")
         return 0

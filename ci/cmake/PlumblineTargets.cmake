@@ -118,9 +118,9 @@ target_compile_options(plumbline_text_headers PRIVATE ${text_options})
 
 # plumbline_library(NAME [TEXT] LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a
 # static library of harness/ with SOURCES, by default every .cc file of the folder except EXCEPT. A
-# library with OPTIONS has its own precompiled headers. TEXT: code that reads files and options or
-# writes reports. It is compiled with -O1, because -O2 costs a sixth of a build's CPU time without
-# benefit.
+# library with OPTIONS has its own precompiled headers. TEXT: code whose loops over
+# tensors are in other libraries, such as readers of files and writers of reports. It is compiled
+# with -O1, because -O2 costs a sixth of a build's CPU time without benefit.
 function(plumbline_library NAME)
   cmake_parse_arguments(ARG "TEXT" "" "SOURCES;EXCEPT;LIBRARIES;OPTIONS" ${ARGN})
   if(NOT ARG_SOURCES)

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "harness/reference/key_values.h"
+#include "harness/reference/row_replay.h"
 
 namespace plumbline {
 namespace {
@@ -52,14 +52,14 @@ std::vector<RowDifference> affordable(const Geometry& geometry,
 
 double softmax_amplification(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, RowId row) {
-  const RowDetail detail = reference_row(geometry, inputs, spec, row);
+  const ReferenceContext context(geometry, inputs, spec);
+  RowReplay replay(context, row);
+  const RowDetail detail = replay.row(row);
   if (detail.keys.size() == 0) return 0;
-  const KeyValues values(geometry, inputs.k, inputs.v, InputRounding(spec));
-  std::vector<double> v(detail.o.size());
   double change = 0, output = 0;
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
     const double p = detail.p[static_cast<std::size_t>(key - detail.keys.begin)];
-    values.value(row.sample, key, row.head / geometry.problem().group(), v);
+    const auto v = replay.value(key);
     for (std::size_t j = 0; j < v.size(); ++j)
       change += p * p * (v[j] - detail.o[j]) * (v[j] - detail.o[j]);
   }

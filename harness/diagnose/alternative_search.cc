@@ -16,8 +16,7 @@
 #include "harness/diagnose/alternative_problems.h"
 #include "harness/diagnose/error_parts.h"
 #include "harness/diagnose/error_shape.h"
-#include "harness/reference/key_values.h"
-#include "harness/reference/reference_context.h"
+#include "harness/reference/row_replay.h"
 #include "harness/reference/scale_test.h"
 
 namespace plumbline {
@@ -94,18 +93,17 @@ class ScaleFit {
   void add_row(const Geometry& geometry, std::size_t r, ScaleStep& step) const {
     const Reference& reference = *failing_.reference;
     const RowId& id = reference.selection.rows[r];
-    const RowDetail detail = reference_row(geometry, failing_.inputs, *failing_.spec, id);
-    const KeyValues key_values(geometry, failing_.inputs.k, failing_.inputs.v,
-                               InputRounding(*failing_.spec));
+    const ReferenceContext context(geometry, failing_.inputs, *failing_.spec);
+    RowReplay replay(context, id);
+    const RowDetail detail = replay.row(id);
     double mean = 0;
     for (std::size_t n = 0; n < detail.p.size(); ++n)
       mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
     const auto columns = static_cast<std::size_t>(reference.columns);
-    std::vector<double> value(columns), gradient(columns, 0.0);
+    std::vector<double> gradient(columns, 0.0);
     for (std::size_t n = 0; n < detail.p.size(); ++n) {
       if (!(detail.p[n] > 0)) continue;
-      key_values.value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n),
-                       id.head / geometry.problem().group(), value);
+      const auto value = replay.value(detail.keys.begin + static_cast<std::int64_t>(n));
       for (std::size_t j = 0; j < columns; ++j)
         gradient[j] += detail.p[n] * (detail.s[n] - mean) * value[j];
     }

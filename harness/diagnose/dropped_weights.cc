@@ -10,8 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/reference/key_values.h"
-#include "harness/reference/reference.h"
+#include "harness/reference/row_replay.h"
 
 namespace plumbline {
 namespace {
@@ -41,9 +40,9 @@ struct RowEnergy {
 RowEnergy energy_of(const FailingOutput& failing, const std::vector<double>& got, std::size_t r) {
   const Geometry& geometry = *failing.geometry;
   const RowId& id = failing.reference->selection.rows[r];
-  const RowDetail detail = reference_row(geometry, failing.inputs, *failing.spec, id);
-  const KeyValues key_values(geometry, failing.inputs.k, failing.inputs.v,
-                             InputRounding(*failing.spec));
+  const ReferenceContext context(geometry, failing.inputs, *failing.spec);
+  RowReplay replay(context, id);
+  const RowDetail detail = replay.row(id);
   const auto columns = static_cast<std::size_t>(failing.reference->columns);
   RowEnergy energy;
   for (std::size_t j = 0; j < columns; ++j) {
@@ -52,12 +51,10 @@ RowEnergy energy_of(const FailingOutput& failing, const std::vector<double>& got
     energy.along += of_row * o;
     energy.expected += o * o;
   }
-  std::vector<double> value(columns);
   for (std::size_t n = 0; n < detail.p.size(); ++n) {
     if (!(detail.p[n] > 0)) continue;
-    key_values.value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n),
-                     id.head / geometry.problem().group(), value);
-    for (const double v : value) energy.of_factors += detail.p[n] * detail.p[n] * v * v;
+    for (const double v : replay.value(detail.keys.begin + static_cast<std::int64_t>(n)))
+      energy.of_factors += detail.p[n] * detail.p[n] * v * v;
   }
   return energy;
 }
@@ -69,16 +66,14 @@ class FittedRow {
       : columns_(static_cast<std::size_t>(failing.reference->columns)) {
     const Geometry& geometry = *failing.geometry;
     const RowId& id = failing.reference->selection.rows[r];
-    const RowDetail detail = reference_row(geometry, failing.inputs, *failing.spec, id);
-    const KeyValues key_values(geometry, failing.inputs.k, failing.inputs.v,
-                               InputRounding(*failing.spec));
+    const ReferenceContext context(geometry, failing.inputs, *failing.spec);
+    RowReplay replay(context, id);
+    const RowDetail detail = replay.row(id);
     const float* sigma = &failing.reference->sigma[r * columns_];
-    std::vector<double> value(columns_);
     for (std::size_t j = 0; j < columns_; ++j) got_.push_back(got[r * columns_ + j] / sigma[j]);
     for (std::size_t n = 0; n < detail.p.size(); ++n) {
       if (!(detail.p[n] > 0)) continue;
-      key_values.value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n),
-                       id.head / geometry.problem().group(), value);
+      const auto value = replay.value(detail.keys.begin + static_cast<std::int64_t>(n));
       for (std::size_t j = 0; j < columns_; ++j)
         parts_.push_back(detail.p[n] * value[j] / sigma[j]);
       const auto part = part_of(squares_.size());

@@ -7,17 +7,16 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
-#include "harness/base/text.h"
 #include "harness/diagnose/error_parts.h"
-#include "harness/reference/row_block.h"
+#include "harness/diagnose/separating_dimension.h"
+#include "harness/reference/row_replay.h"
 
 namespace plumbline {
 namespace {
 
 constexpr double diagnosis_cost_limit = 2e8;  // multiply-adds spent on a diagnosis
-// share of the squared error above which a head or column is named
-constexpr double concentrated = 0.9;
 // A scale or denominator that explains a smaller share of the squared error is named only if no
 // dimension separates right from wrong. If a row holds the result of other keys or of another row,
 // any direction along the output explains about half of its squared error.
@@ -55,13 +54,12 @@ class Locator {
       : in_(inputs),
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
-        side_(geometry_.side),
-        model_(*inputs.spec, problem_.softmax_scale()),
-        key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, InputRounding(*inputs.spec)) {}
+        context_(geometry_, inputs.inputs, *inputs.spec) {}
 
   Location run() {
     if (const std::string kept = output_keeps_its_limits(); !kept.empty()) return none(kept);
-    for (const std::size_t r : rows_by_error()) fit_row(r);
+    choose_rows();
+    fit_rows();
     Location location = strongest();
     const double by_chance = chance(location.z), share = share_of(location.z);
     location.share = share;
@@ -70,8 +68,10 @@ class Locator {
     const bool is_location =
         std::abs(location.z) > by_chance && (is_global || share >= min_share_of_key);
     if (!is_location || (is_global && location.z * location.z < explains * fitted_energy_)) {
-      if (Location parted = separating_dimension(location); parted.kind != LocationKind::none) {
-        const std::string more = concentration();
+      if (Location parted = separating_dimension(*in_.reference, *in_.comparison);
+          parted.kind != LocationKind::none) {
+        parted.z = location.z;
+        const std::string more = concentration(*in_.reference, *in_.comparison);
         parted.description += more;
         parted.text += more;
         return parted;
@@ -80,12 +80,19 @@ class Locator {
         return none(no_location_reason(location, by_chance, share));
       }
     }
-    location.description += concentration();
+    location.description += concentration(*in_.reference, *in_.comparison);
     return location;
   }
 
  private:
+  // A fit for each of a range of keys; none if no fitted row sees the key.
+  using KeyFits = std::vector<std::optional<Fit>>;
   enum class Direction { scale, denominator, last, first, beyond_last, before_first, key };
+
+  const RowId& row(std::size_t r) const { return in_.reference->selection.rows[r]; }
+  std::int32_t key_head(std::size_t r) const {
+    return static_cast<std::int32_t>(row(r).head / problem_.group());
+  }
 
   static Location none(const std::string& why) { return {.description = "no location: " + why}; }
 
@@ -183,47 +190,99 @@ class Locator {
         .squared;
   }
 
-  void fit_row(std::size_t r) {
-    const auto& id = in_.reference->selection.rows[r];
-    if (in_.reference->visible[r] == 0) return;
-    const RowDetail detail = reference_row(geometry_, in_.inputs, *in_.spec, id);
+  // Sets fitted_rows_ and their squared errors.
+  void choose_rows() {
+    const auto columns = static_cast<std::size_t>(in_.reference->columns);
+    for (const std::size_t r : rows_by_error()) {
+      const float* z = &in_.comparison->z[r * columns];
+      if (in_.reference->visible[r] == 0 ||
+          !std::all_of(z, z + columns, [](float value) { return std::isfinite(value); }))
+        continue;
+      const double energy = row_energy(r);
+      fitted_energy_ += energy;
+      Energy& of_head = energy_of_[{row(r).sample, row(r).head}];
+      of_head.squared += energy, of_head.elements += static_cast<double>(columns);
+      fitted_rows_.push_back(r);
+    }
+  }
+
+  // Fits all hypotheses, key head by key head, so that K and V are gathered once for each.
+  void fit_rows() {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::size_t>> by_key_head;
+    for (const std::size_t r : fitted_rows_) by_key_head[{row(r).sample, key_head(r)}].push_back(r);
+    for (const auto& [of, rows] : by_key_head) {
+      KeyRange keys = no_keys;
+      for (const std::size_t r : rows)
+        keys = joined(keys, geometry_.visible_keys(of.first, row(r).row, row(r).head));
+      // fit_outside() reads the two keys next to a row's.
+      keys = {std::max<std::int64_t>(keys.begin - 1, 0),
+              std::min(keys.end + 1, geometry_.length_kv(of.first))};
+      RowReplay replay(context_, of.first, of.second, keys);
+      KeyFits fits(static_cast<std::size_t>(keys.size()));
+      std::map<std::int32_t, KeyFits> fits_by_head;
+      for (const std::size_t r : rows) {
+        // If only one query head reads the key head, its fits are those of all heads.
+        KeyFits* of_head = nullptr;
+        if (problem_.group() > 1) {
+          of_head = &fits_by_head[row(r).head];
+          of_head->resize(fits.size());
+        }
+        fit_row(r, replay, keys.begin, fits, of_head);
+      }
+      add_fits(of, -1, keys.begin, fits);
+      for (const auto& [head, of_head] : fits_by_head) add_fits(of, head, keys.begin, of_head);
+    }
+  }
+
+  // Keeps the fits of the keys that a row sees.
+  void add_fits(const std::pair<std::int32_t, std::int32_t>& of, std::int32_t head,
+                std::int64_t first_key, const KeyFits& fits) {
+    for (std::size_t n = 0; n < fits.size(); ++n) {
+      if (!fits[n]) continue;
+      const auto key = static_cast<std::int32_t>(first_key + static_cast<std::int64_t>(n));
+      keys_[{of.first, of.second, key, head}] = *fits[n];
+    }
+  }
+
+  void fit_row(std::size_t r, RowReplay& replay, std::int64_t first_key, KeyFits& fits,
+               KeyFits* of_head) {
+    const RowId& id = row(r);
+    const RowDetail detail = replay.row(id);
     const auto columns = static_cast<std::size_t>(in_.reference->columns);
     const float* z = &in_.comparison->z[r * columns];
-    if (!std::all_of(z, z + columns, [](float value) { return std::isfinite(value); })) return;
-    const double energy = row_energy(r);
-    fitted_energy_ += energy;
-    Energy& of_head = energy_of_[{id.sample, id.head}];
-    of_head.squared += energy, of_head.elements += static_cast<double>(columns);
-    fitted_rows_.push_back(r);
-    std::vector<double> inverse_sigma(columns), gradient(columns, 0.0), value(columns);
+    std::vector<double> inverse_sigma(columns);
     for (std::size_t j = 0; j < columns; ++j)
       inverse_sigma[j] = 1.0 / in_.reference->sigma[r * columns + j];
-    double mean_logit = 0;
-    for (std::size_t n = 0; n < detail.p.size(); ++n)
-      mean_logit += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
-    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
       const auto n = static_cast<std::size_t>(key - detail.keys.begin);
       if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
-      load_value(id.sample, key, kv, value);
-      double ed = 0, dd = 0;
-      for (std::size_t j = 0; j < columns; ++j) {
-        const double d = detail.p[n] * (value[j] - detail.o[j]) * inverse_sigma[j];
-        ed += z[j] * d;
-        dd += d * d;
-        gradient[j] += detail.p[n] * (detail.s[n] - mean_logit) * value[j];
-      }
-      for (const std::int32_t head : {-1, id.head}) {
-        if (head >= 0 && problem_.group() == 1) continue;  // same as -1
-        keys_[{id.sample, kv, static_cast<std::int32_t>(key), head}].add(ed, dd, r);
+      const auto [ed, dd] = replay.project(key, detail.p[n], detail.o, inverse_sigma, {z, columns});
+      const auto at = static_cast<std::size_t>(key - first_key);
+      for (KeyFits* of : {&fits, of_head}) {
+        if (of == nullptr) continue;
+        std::optional<Fit>& fit = (*of)[at];
+        if (!fit) fit.emplace();
+        fit->add(ed, dd, r);
       }
       if (key == detail.keys.end - 1) last_visible_.add(ed, dd, r);
       if (key == detail.keys.begin) first_visible_.add(ed, dd, r);
     }
-    add_along(gradient, z, inverse_sigma, r, scale_);
+    add_along(replay.weighted_sum(detail.keys.begin, weights_by_log_scale(detail)), z,
+              inverse_sigma, r, scale_);
     add_along(detail.o, z, inverse_sigma, r, denominator_);
-    fit_outside(r, kv, detail, detail.keys.end, z, inverse_sigma, beyond_last_);
-    fit_outside(r, kv, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
+    fit_outside(r, replay, detail, detail.keys.end, z, inverse_sigma, beyond_last_);
+    fit_outside(r, replay, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
+  }
+
+  // Returns p_k (s_k - mean s) of each key: sum_k of it times v_k is d o / d log scale.
+  static std::vector<double> weights_by_log_scale(const RowDetail& detail) {
+    std::vector<double> weights(detail.p.size(), 0.0);
+    double mean = 0;
+    for (std::size_t n = 0; n < weights.size(); ++n)
+      mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
+    for (std::size_t n = 0; n < weights.size(); ++n)
+      if (detail.p[n] > 0) weights[n] = detail.p[n] * (detail.s[n] - mean);
+    return weights;
   }
 
   static void add_along(const std::vector<double>& direction, const float* z,
@@ -239,13 +298,14 @@ class Locator {
 
   // Fits a key that must not be seen. If the kernel saw it, the row would move by p' (v - o), where
   // p' is the weight that the key would then have.
-  void fit_outside(std::size_t r, std::int32_t kv, const RowDetail& detail, std::int64_t key,
-                   const float* z, const std::vector<double>& inverse_sigma, Fit& fit) {
-    const RowId& id = in_.reference->selection.rows[r];
+  void fit_outside(std::size_t r, const RowReplay& replay, const RowDetail& detail,
+                   std::int64_t key, const float* z, const std::vector<double>& inverse_sigma,
+                   Fit& fit) {
+    const RowId& id = row(r);
     if (key < 0 || key >= geometry_.length_kv(id.sample)) return;
-    const double share = share_outside(id, kv, detail, key);
-    std::vector<double> value(inverse_sigma.size());
-    load_value(id.sample, key, kv, value);
+    const double share = share_outside(id, key_head(r), detail, key);
+    const std::span<const double> of_key = replay.value(key);
+    std::vector<double> value(of_key.begin(), of_key.end());
     for (std::size_t j = 0; j < value.size(); ++j) value[j] = share * (value[j] - detail.o[j]);
     add_along(value, z, inverse_sigma, r, fit);
   }
@@ -259,15 +319,10 @@ class Locator {
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    const double scale = load_query(geometry_, in_.inputs, model_, id, q);
-    key_values_.key(id.sample, key, kv, k);
+    const double scale = load_query(geometry_, in_.inputs, context_.model, id, q);
+    context_.key_values.key(id.sample, key, kv, k);
     const double x = scale * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
-    return logit_shape(geometry_, side_, id).logit(x, key);
-  }
-
-  void load_value(std::int32_t sample, std::int64_t key, std::int32_t kv,
-                  std::vector<double>& value) const {
-    key_values_.value(sample, key, kv, value);
+    return logit_shape(geometry_, context_.side, id).logit(x, key);
   }
 
   Location strongest() {
@@ -312,22 +367,13 @@ class Locator {
   }
 
   // Returns the best hypothesis' direction in a row, in units of the output; empty if it has none.
-  std::vector<double> direction(const RowId& id, const RowDetail& detail) const {
-    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
-    std::vector<double> along(detail.o.size(), 0.0), value(detail.o.size());
+  std::vector<double> direction(const RowId& id, const RowReplay& replay,
+                                const RowDetail& detail) const {
     if (best_ == Direction::denominator) return detail.o;
-    if (best_ == Direction::scale) {
-      double mean = 0;
-      for (std::size_t n = 0; n < detail.p.size(); ++n)
-        mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
-      for (std::size_t n = 0; n < detail.p.size(); ++n) {
-        if (!(detail.p[n] > 0)) continue;
-        load_value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n), kv, value);
-        for (std::size_t j = 0; j < along.size(); ++j)
-          along[j] += detail.p[n] * (detail.s[n] - mean) * value[j];
-      }
-      return along;
-    }
+    if (best_ == Direction::scale)
+      return replay.weighted_sum(detail.keys.begin, weights_by_log_scale(detail));
+    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
+    std::vector<double> along(detail.o.size()), value(detail.o.size());
     const std::int64_t key = best_ == Direction::key           ? std::int64_t{best_key_.key}
                              : best_ == Direction::last        ? detail.keys.end - 1
                              : best_ == Direction::first       ? detail.keys.begin
@@ -339,7 +385,7 @@ class Locator {
     if (inside && !geometry_.sees(id.sample, id.row, key, id.head)) return {};
     const double p = inside ? detail.p[static_cast<std::size_t>(key - detail.keys.begin)]
                             : share_outside(id, kv, detail, key);
-    load_value(id.sample, key, kv, value);
+    context_.key_values.value(id.sample, key, kv, value);
     for (std::size_t j = 0; j < along.size(); ++j) along[j] = p * (value[j] - detail.o[j]);
     return along;
   }
@@ -363,12 +409,12 @@ class Locator {
 
   void add_variance(std::size_t r, double& variance, double& squared) const {
     const RowId& id = in_.reference->selection.rows[r];
-    const RowDetail detail = reference_row(geometry_, in_.inputs, *in_.spec, id);
-    const std::vector<double> along = direction(id, detail);
+    RowReplay replay(context_, id);
+    const RowDetail detail = replay.row(id);
+    const std::vector<double> along = direction(id, replay, detail);
     if (along.empty()) return;
-    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     const std::size_t columns = along.size();
-    std::vector<double> weighted(columns), value(columns);
+    std::vector<double> weighted(columns);
     double spre2 = 0;
     for (std::size_t j = 0; j < columns; ++j) {
       const double sigma = in_.reference->sigma[r * columns + j],
@@ -381,7 +427,7 @@ class Locator {
     double of_keys = 0, values2 = 0;
     for (std::size_t n = 0; n < detail.p.size(); ++n) {
       if (!(detail.p[n] > 0)) continue;
-      load_value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n), kv, value);
+      const auto value = replay.value(detail.keys.begin + static_cast<std::int64_t>(n));
       const double p2 = detail.p[n] * detail.p[n];
       of_keys +=
           p2 * std::pow(std::inner_product(value.begin(), value.end(), weighted.begin(), 0.0), 2);
@@ -390,71 +436,10 @@ class Locator {
     if (values2 > 0) variance += spre2 / values2 * of_keys;
   }
 
-  // Returns "heads 1, 3 of 4 are wrong, the others right" if every part is clearly right or wrong;
-  // otherwise "".
-  std::string separated(LocationKind kind, const std::map<std::int64_t, ErrorPart>& parts) const {
-    const auto wrong = wrong_parts(parts);
-    if (!wrong || wrong->empty() || wrong->size() == parts.size()) return "";
-    const bool is_one = wrong->size() == 1;
-    // A sample has rows of every head, but not every row.
-    const bool is_sample = kind == LocationKind::row && in_.reference->selection.sampled;
-    return fmt::format("{}{} {} of {}{} {} wrong, the others right", name(kind), is_one ? "" : "s",
-                       in_ranges(*wrong), parts.size(), is_sample ? " compared" : "",
-                       is_one ? "is" : "are");
-  }
-  Location separating_dimension(const Location& otherwise) const {
-    const Reference& reference = *in_.reference;
-    const auto heads = error_by(reference, *in_.comparison,
-                                [](const RowId&id) { return std::int64_t{id.head}; }),
-               columns = error_by_column(reference, *in_.comparison),
-               positions = error_by(reference, *in_.comparison,
-                                    [](const RowId&id) { return std::int64_t{id.row}; });
-    for (const auto& [kind, parts] : {std::pair{LocationKind::head, &heads},
-                                      {LocationKind::column, &columns},
-                                      {LocationKind::row, &positions}}) {
-      if (const std::string text = separated(kind, *parts); !text.empty())
-        return {kind, fmt::format("{}: {}", name(kind), text), otherwise.z, text};
-    }
-    return {};
-  }
-
-  // Returns ", 98 % of the squared error in head 3 of sample 0" if it is concentrated.
-  std::string concentration() const {
-    const auto& rows = in_.reference->selection.rows;
-    const auto columns = static_cast<std::size_t>(in_.reference->columns);
-    std::map<std::pair<std::int32_t, std::int32_t>, double> heads;
-    std::vector<double> column_energy(columns, 0.0);
-    double total = 0;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const double energy = row_energy(r);
-      total += energy;
-      heads[{rows[r].sample, rows[r].head}] += energy;
-      for (std::size_t j = 0; j < columns; ++j) {
-        const double z = in_.comparison->z[r * columns + j];
-        if (std::isfinite(z)) column_energy[j] += z * z;
-      }
-    }
-    std::string text;
-    const auto head = std::ranges::max_element(
-        heads, [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (heads.size() > 1 && head->second > concentrated * total) {
-      text += fmt::format(", {:.0f} % of the squared error in head {} of sample {}",
-                          100 * head->second / total, head->first.second, head->first.first);
-    }
-    const auto column = std::ranges::max_element(column_energy);
-    if (columns > 1 && *column > concentrated * total) {
-      text += fmt::format(", {:.0f} % of the squared error in column {}", 100 * *column / total,
-                          column - column_energy.begin());
-    }
-    return text;
-  }
-
   const LocateInputs& in_;
   const Geometry& geometry_;
   const Problem& problem_;
-  const SideInputs& side_;
-  const Model model_;
-  const KeyValues key_values_;
+  const ReferenceContext context_;
   double fitted_energy_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Energy> energy_of_;  // by sample and head
   std::vector<std::size_t> fitted_rows_;                               // by falling error

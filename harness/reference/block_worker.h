@@ -24,7 +24,8 @@ struct BlockWorker {
 };
 
 // Gathers K and V of one row that has visible keys. V is 0 for the keys that it does not see.
-HeadData gather_for_row(const ReferenceContext& question, RowId row);
+HeadData gather_for_row(const ReferenceContext& question, RowId row,
+                        HeadForms forms = HeadForms::all);
 // Returns the results of rows without visible keys, for every row of the selection.
 Reference without_keys(const ReferenceContext& question, const RowSelection& selection,
                        bool suite_scores);

@@ -36,6 +36,16 @@ void choose_unit(HeadData& head) {
   head.v_unit = std::ldexp(1.0, exponent);
 }
 
+void find_column_max(HeadData& head) {
+  head.column_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
+      const auto v = static_cast<float>(head.v.data()[k * head.dim_vo + j] / head.v_unit);
+      head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], std::abs(v));
+    }
+  }
+}
+
 void find_center(HeadData& head) {
   head.center.assign(static_cast<std::size_t>(head.dim_vo), 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
@@ -73,7 +83,6 @@ void fill_float_forms(HeadData& head) {
 }
 
 void find_extremes(HeadData& head) {
-  head.column_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
   head.key_min.assign(static_cast<std::size_t>(head.keys), std::numeric_limits<float>::infinity());
   head.sign_sums.assign(static_cast<std::size_t>((head.keys + 1) * head.ld), 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
@@ -83,7 +92,6 @@ void find_extremes(HeadData& head) {
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
       const float v = head.v_tiles.data()[tile_index(head, k, j)], magnitude = std::abs(v);
       smallest = std::min(smallest, magnitude);
-      head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], magnitude);
       next[j] = sums[j] + static_cast<float>(v > 0) - static_cast<float>(v < 0);
     }
   }
@@ -150,6 +158,7 @@ HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std:
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));
   }
   choose_unit(head);
+  find_column_max(head);
   if (forms == HeadForms::products) return head;
   square_keys(head);
   find_center(head);

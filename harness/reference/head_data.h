@@ -29,6 +29,7 @@ struct HeadData {
   bool scaled_outside = false;  // a kernel multiplies its sums by V's or the output's scale
   double factor_of_sums = 1;    // these scales; those of V for tokens multiply P instead
   double v_unit = 1;
+  std::vector<double> column_max;          // [dim_vo] max_k |v_kj| / v_unit, rounded to fp32
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                 // [N, dim_qk]
   std::vector<float> k_norm, k_four_norm;  // [N], see Norms
@@ -37,7 +38,6 @@ struct HeadData {
   Buffer<float> v_abs, v_squared;                // [N, ld]
   Buffer<float> v_centered, v_centered_squared;  // [N, ld]
   std::vector<double> center;                    // [dim_vo]
-  std::vector<double> column_max;                // [dim_vo] max_k |v_kj| / v_unit
   std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
   Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the previous keys
 
@@ -64,7 +64,7 @@ struct Norms {
 };
 Norms norms(std::span<const double> x);
 
-// products: K and V alone, without the forms that scales of legal error need.
+// products: K, V, v_unit and column_max, without the forms that scales of legal error need.
 enum class HeadForms { all, products };
 // With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, so both K
 // and V are always 0 for its hidden keys.

@@ -9,39 +9,34 @@ namespace plumbline {
 void PrefixBounds::start(const HeadData& head, std::int64_t rows, std::int64_t first_key,
                          std::int64_t keys) {
   head_ = &head;
-  rows_ = rows, first_key_ = first_key, keys_ = keys;
-  first_chunk_ = first_key / chunk_keys;
-  chunks_ = (first_key + keys + chunk_keys - 1) / chunk_keys - first_chunk_;
-  norms_.resize(static_cast<std::size_t>(rows * (chunks_ + 1)));
+  rows_ = rows;
+  chunks_ = KeyChunks(first_key, keys);
+  norms_.resize(static_cast<std::size_t>(rows * (chunks_.count() + 1)));
   for (auto* bound : {&high_, &low_, &edge_high_, &edge_low_})
     bound->assign(static_cast<std::size_t>(rows * head.ld), 0);
   zeros_.assign(static_cast<std::size_t>(head.dim_vo), 0);
 }
 
-KeyRange PrefixBounds::chunk(std::int64_t c) const {
-  const std::int64_t begin = (first_chunk_ + c) * chunk_keys - first_key_;
-  return {std::max<std::int64_t>(begin, 0), std::min(begin + chunk_keys, keys_)};
-}
-
 void PrefixBounds::start_row(std::int64_t row, const double* p) {
-  float* norms = norms_.data() + row * (chunks_ + 1);
+  const std::int64_t chunks = chunks_.count();
+  float* norms = norms_.data() + row * (chunks + 1);
   float before = 0;
-  for (std::int64_t c = 0; c < chunks_; ++c) {
+  for (std::int64_t c = 0; c < chunks; ++c) {
     double sum = 0;
-    const std::int64_t begin = chunk(c).begin, end = chunk(c).end;
+    const std::int64_t begin = chunks_.keys_of(c).begin, end = chunks_.keys_of(c).end;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t k = begin; k < end; ++k) sum += p[k] * p[k];
     const auto norm = static_cast<float>(std::sqrt(sum) * (1 + 1e-6));
     norms[c] = std::max(before, norm);
     before = norm;
   }
-  norms[chunks_] = before;
+  norms[chunks] = before;
   extend(row, 0, zeros_.data());
 }
 
 void PrefixBounds::extend(std::int64_t row, std::int64_t edge, const double* o) {
-  const float norm = norms_.data()[row * (chunks_ + 1) + edge];
-  const float* norms_of_v = head_->edge_norm.data() + (first_chunk_ + edge) * head_->ld;
+  const float norm = norms_.data()[row * (chunks_.count() + 1) + edge];
+  const float* norms_of_v = head_->edge_norm.data() + (chunks_.first() + edge) * head_->ld;
   const double unit = 1 / head_->v_unit;
   float *high = high_.data() + row * head_->ld, *low = low_.data() + row * head_->ld;
   float *edge_high = edge_high_.data() + row * head_->ld,

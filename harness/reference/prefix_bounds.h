@@ -2,9 +2,34 @@
 // of the product O = P V.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "harness/reference/head_data.h"
 
 namespace plumbline {
+
+// The chunks of head_data.h that contain any of `keys` keys from `first_key` of a head on, in key
+// order. The first and the last may be partial.
+class KeyChunks {
+ public:
+  KeyChunks() = default;
+  KeyChunks(std::int64_t first_key, std::int64_t keys)
+      : first_key_(first_key), keys_(keys), first_chunk_(first_key / chunk_keys) {}
+  std::int64_t count() const {
+    return (first_key_ + keys_ + chunk_keys - 1) / chunk_keys - first_chunk_;
+  }
+  // Returns the keys of chunk c, relative to `first_key`.
+  KeyRange keys_of(std::int64_t c) const {
+    const std::int64_t begin = (first_chunk_ + c) * chunk_keys - first_key_;
+    return {std::max<std::int64_t>(begin, 0), std::min(begin + chunk_keys, keys_)};
+  }
+  // Returns the number of the first chunk in the head.
+  std::int64_t first() const { return first_chunk_; }
+
+ private:
+  std::int64_t first_key_ = 0, keys_ = 0, first_chunk_ = 0;
+};
 
 // The sums are known at the edges of chunks of keys. Between two edges a sum exceeds the larger of
 // the two edge sums by at most half of the chunk's sum of p |v_j|. By Cauchy-Schwarz, this is at
@@ -15,9 +40,6 @@ class PrefixBounds {
   // row's P, which is 0 for keys it does not see.
   void start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys);
   void start_row(std::int64_t row, const double* p);
-  // Chunks are numbered from 0 in key order. chunk(c) is relative to the block's key 0.
-  std::int64_t chunks() const { return chunks_; }
-  KeyRange chunk(std::int64_t c) const;
   // Adds o [R, dim_vo], the sums up to the end of chunk c.
   void add_edge(std::int64_t c, const double* o);
 
@@ -34,7 +56,8 @@ class PrefixBounds {
   void extend(std::int64_t row, std::int64_t edge, const double* o);
 
   const HeadData* head_ = nullptr;
-  std::int64_t rows_ = 0, first_key_ = 0, keys_ = 0, first_chunk_ = 0, chunks_ = 0;
+  std::int64_t rows_ = 0;
+  KeyChunks chunks_;
   // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the two adjacent chunks
   Buffer<float> norms_;
   std::vector<double> zeros_;                        // [dim_vo]

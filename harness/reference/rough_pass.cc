@@ -118,10 +118,11 @@ class Rough {
   }
 
   void run_head(const RoughHead& of) {
-    const HeadData head = gather_head(reference_context_, of.sample, of.head_kv, of.keys);
+    const HeadData head = gather_head(reference_context_, of.sample, of.head_kv, of.keys,
+                                      std::nullopt, HeadForms::products);
     if (!head.finite) {  // Inf or NaN in V: gather each row by itself
       for (const std::size_t i : of.rows) {
-        const HeadData of_row = gather_for_row(reference_context_, all_[i]);
+        const HeadData of_row = gather_for_row(reference_context_, all_[i], HeadForms::products);
         if (of_row.finite) compare_row_block(of_row, {&i, 1});
       }
       return;

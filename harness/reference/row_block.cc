@@ -100,13 +100,14 @@ void RowBlock::start(const ReferenceContext& question, const HeadData& head_data
 // Computes O = P V, chunk by chunk.
 void RowBlock::finish() {
   const auto columns = static_cast<int>(head->dim_vo);
-  for (std::int64_t c = 0; c < prefixes.chunks(); ++c) {
-    const KeyRange chunk = prefixes.chunk(c);
+  const KeyChunks chunks(first_key, keys);
+  for (std::int64_t c = 0; c < chunks.count(); ++c) {
+    const KeyRange chunk = chunks.keys_of(c);
     const double* v = head->v.data() + (first_key + chunk.begin) * head->dim_vo;
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), columns,
                 static_cast<int>(chunk.size()), 1, p.data() + chunk.begin, static_cast<int>(stride),
                 v, columns, c == 0 ? 0 : 1, o.data(), columns);
-    prefixes.add_edge(c, o.data());
+    if (head->has_bounds()) prefixes.add_edge(c, o.data());
   }
 }
 

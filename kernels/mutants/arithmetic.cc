@@ -84,20 +84,41 @@ float sum_in_pairs(const float* p, std::int64_t count) {
   return sum_in_pairs(p, count / 2) + sum_in_pairs(p + count / 2, count - count / 2);
 }
 
+// Adds depth products to each of `count` columns of c, in order of depth.
+template <class MultiplyAdd>
+void add_products(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                  std::int64_t count, float* c, MultiplyAdd multiply_add) {
+  for (std::int64_t i = 0; i < depth; ++i) {
+    for (std::int64_t j = 0; j < count; ++j) c[j] = multiply_add(a[i], b[i * stride + j], c[j]);
+  }
+}
+
+template <class MultiplyAdd>
+void add_all_products(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                      std::int64_t columns, float* c, MultiplyAdd multiply_add) {
+  constexpr std::int64_t block = 64;  // sums that fit in eight AVX registers
+  std::int64_t j = 0;
+  for (; j + block <= columns; j += block) {
+    float sums[block];
+    std::copy_n(c + j, block, sums);
+    add_products(a, b + j, stride, depth, block, sums, multiply_add);
+    std::copy_n(sums, block, c + j);
+  }
+  add_products(a, b + j, stride, depth, columns - j, c + j, multiply_add);
+}
+
 }  // namespace
 
 void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth,
                   std::int64_t columns, float* c) {
-  if (sum == Sum::fma || sum == Sum::multiply_then_add) {
-    for (std::int64_t i = 0; i < depth; ++i) {
-      const float left = a[i];
-      const float* right = b + i * stride;
-      if (sum == Sum::fma) {
-        for (std::int64_t j = 0; j < columns; ++j) c[j] = std::fma(left, right[j], c[j]);
-      } else {
-        for (std::int64_t j = 0; j < columns; ++j) c[j] += left * right[j];
-      }
-    }
+  if (sum == Sum::fma) {
+    add_all_products(a, b, stride, depth, columns, c,
+                     [](float x, float y, float z) { return std::fma(x, y, z); });
+    return;
+  }
+  if (sum == Sum::multiply_then_add) {
+    add_all_products(a, b, stride, depth, columns, c,
+                     [](float x, float y, float z) { return z + x * y; });
     return;
   }
   const std::int64_t step = sum == Sum::fp64 ? depth : sum == Sum::tensor_core_sm_80 ? 8 : 16;

@@ -103,6 +103,28 @@ class Seconds(InFolder):
         self.compare("build\t1\t0.05\tBUILD/a.o\n", accept=True)
         self.assertIn("build,a.o,10.0\n", self.committed.read_text(encoding="utf-8"))
 
+    def test_unity_files_of_a_target_share_the_figure_of_the_slowest(self):
+        unity = "lib.dir/Unity/unity_{}_cxx.cxx.o"
+        self.committed = self.write("seconds.csv", "kind,name,processor_seconds\n"
+                                    f"build,{unity.format('*')},10.0\n")
+
+        def log(*figures):
+            return "".join(f"build\t7\t{figure}\tBUILD/{unity.format(number)}\n"
+                           for number, figure in enumerate(figures))
+        said = self.compare(log(2, 19.9))
+        self.assertIn("22 in 2 build steps", said)
+        self.assertIn("none over 5 s", said)
+        said = self.compare(log(2, 20.1, 30), code=1)
+        self.assertIn(f"1 over 5 s and twice the figure in ci/seconds.csv\n"
+                      f"  build {unity.format('*')}: 30.0 s, was 10.0 s", said)
+        self.write("build/build.ninja", "".join(
+            f"build {unity.format(number)}: rule a.cc\n" for number in range(2)))
+        self.compare(log(2, 12), accept=True)
+        self.assertEqual(self.committed.read_text(encoding="utf-8"),
+                         f"kind,name,processor_seconds\nbuild,{unity.format('*')},12.0\n")
+        self.compare(log(0.3, 0.1), accept=True)  # from the compiler cache
+        self.assertIn("12.0", self.committed.read_text(encoding="utf-8"))
+
     def test_bad_input_is_named_with_its_line(self):
         self.assertIn("seconds.log:2: not a line of measure_seconds",
                       self.compare("test\t1\t1\tT\nnonsense\n", code=2))

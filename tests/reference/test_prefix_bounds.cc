@@ -16,10 +16,11 @@ void expect_enclosed(const HeadData& head, std::int64_t first_key, const std::ve
   PrefixBounds bounds;
   bounds.start(head, 1, first_key, std::ssize(p));
   bounds.start_row(0, p.data());
+  const KeyChunks chunks(first_key, std::ssize(p));
   const auto columns = static_cast<std::size_t>(head.dim_vo);
   std::vector<double> sum(columns), high(columns), low(columns);
-  for (std::int64_t c = 0; c < bounds.chunks(); ++c) {
-    for (std::int64_t k = bounds.chunk(c).begin; k < bounds.chunk(c).end; ++k) {
+  for (std::int64_t c = 0; c < chunks.count(); ++c) {
+    for (std::int64_t k = chunks.keys_of(c).begin; k < chunks.keys_of(c).end; ++k) {
       for (std::size_t j = 0; j < columns; ++j) {
         sum[j] += p[static_cast<std::size_t>(k)] *
                   head.v[static_cast<std::size_t>(first_key + k) * columns + j];

@@ -1,0 +1,45 @@
+// Recomputes single rows that share K and V, for diagnosis.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "harness/reference/row_block.h"
+
+namespace plumbline {
+
+// K and V of one (sample, key head), and its rows in fp64. Not thread-safe: rows share buffers.
+class RowReplay {
+ public:
+  // `keys` must contain the visible keys of every row that row() gets. `context` must outlive this.
+  RowReplay(const ReferenceContext& context, std::int64_t sample, std::int64_t head_kv,
+            KeyRange keys);
+  // The visible keys of one row.
+  RowReplay(const ReferenceContext& context, const RowId& id);
+
+  // Returns the row, which is of this sample and key head. Equal to reference_row().
+  RowDetail row(const RowId& id);
+  // Returns V of a key in `keys` as the products see it, [head_dim_vo].
+  std::span<const double> value(std::int64_t key) const {
+    return std::span(head_.v).subspan(
+        static_cast<std::size_t>((key - head_.first_key) * head_.dim_vo),
+        static_cast<std::size_t>(head_.dim_vo));
+  }
+  // Returns sum_n weights[n] v_n over the keys from `first_key` on, [head_dim_vo].
+  std::vector<double> weighted_sum(std::int64_t first_key, std::span<const double> weights) const;
+
+  // <z, d> and <d, d> of d_j = p (v_j - o_j) / sigma_j, the direction in which more weight of a key
+  // with weight p moves the row, in units of sigma.
+  struct Projection {
+    double zd = 0, dd = 0;
+  };
+  Projection project(std::int64_t key, double p, std::span<const double> o,
+                     std::span<const double> inverse_sigma, std::span<const float> z) const;
+
+ private:
+  const ReferenceContext& context_;
+  HeadData head_;
+  RowBlock block_;
+};
+
+}  // namespace plumbline
