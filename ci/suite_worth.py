@@ -84,8 +84,8 @@ def report(worth):
         for problem in problems:
             if missed := worth.missed_without_case(group, problem):
                 lone.append(f"  {group}/{problem}: {' '.join(missed)}")
-    lines += ["", "missed without one case:", *(lone or ["  none"]), "",
-              "groups without which nothing is missed: " + (" ".join(idle) or "none"),
+    lines += ["", "caught by one case only:", *(lone or ["  none"]), "",
+              "groups that catch nothing alone: " + (" ".join(idle) or "none"),
               "missed by the suite: " + (" ".join(worth.missed()) or "none")]
     return lines
 

@@ -92,10 +92,11 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
 // ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {…}, [address]
 std::string Translator::matrix(const Parts& parts, const Parts& a) {
   const bool load = parts.front() == "ldmatrix";
-  if (parts.front() == "movmatrix" || !has(parts, "m8n8") || parts.back() != "b16") refuse("shape");
+  if (parts.front() == "movmatrix" || !has(parts, "m8n8") || parts.back() != "b16")
+    refuse("variant");
   const int count = has(parts, "x4") ? 4 : has(parts, "x2") ? 2 : 1;
   const Parts registers = elements(a.at(load ? 0 : 1));
-  if (static_cast<int>(registers.size()) != count) refuse("registers");
+  if (static_cast<int>(registers.size()) != count) refuse("register count");
   const std::string call =
       fmt::format("Call::{}_x{}{}", parts.front(), count, has(parts, "trans") ? "_trans" : "");
   const std::string row = fmt::format("t.shared + {}", raw_address(a.at(load ? 1 : 0)));
@@ -138,7 +139,7 @@ Translator::Multiplication Translator::multiplication(const Parts& parts, const 
   Multiplication made{fmt::format("Call::mma_{}", one->call), {}, {}, {}, {}, {}};
   const auto registers = [&](const std::string& operand, std::size_t count) {
     Parts all = elements(operand);
-    if (all.size() != count) refuse("registers");
+    if (all.size() != count) refuse("register count");
     return all;
   };
   const auto words = [&](const std::string& operand, std::size_t count, bool numbers = false) {
@@ -174,7 +175,7 @@ bool Translator::joins(const Multiplication& next) const {
   });
 }
 
-// Returns the code that stores the lane's words of all products in the exchange and reads their
+// Returns code that stores this lane's operands of all products in the exchange, then reads the
 // results.
 std::string Translator::multiply(const std::vector<Multiplication>& products) {
   const Multiplication& first = products.front();

@@ -48,9 +48,9 @@ void check(const Output& output, Errors& errors) {
   const bool exists = fs::exists(output.path, ignored),
              is_folder = fs::is_directory(output.path, ignored);
   if (exists && is_folder && !output.is_folder)
-    return add("names a folder; it writes a file", fmt::format("name a file in it: {}/…", path));
+    return add("needs a file, and this is a folder", fmt::format("name a file in it: {}/…", path));
   if (exists && !is_folder && output.is_folder)
-    return add("names a file; it writes into a folder", "name a folder, or move the file");
+    return add("needs a folder, and this is a file", "name a folder, or move the file");
   const fs::path base = nearest_existing(output.path);
   if (!exists && !fs::is_directory(base, ignored)) {
     return add(fmt::format("cannot be made: {} is a file, not a folder", base.string()),
@@ -89,7 +89,7 @@ int finish_stdout(int code) {
   const bool lost_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !lost_before) return code;
-  // The reason why an earlier write failed is lost; another write fails for the same reason.
+  // An earlier write failed and its errno is lost: write again to get it.
   if (errno == 0) std::fputc('\n', stdout), std::fflush(stdout);
   fmt::print(stderr,
              "stdout: {}: the output is incomplete\n"

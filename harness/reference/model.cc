@@ -6,10 +6,10 @@
 namespace plumbline {
 namespace {
 
-// Cells have three bits more than the format, so they are an eighth of a rounding interval wide.
+// Cells group values by three bits more than the format has: 1/8 of a rounding interval.
 constexpr int cell_extra_bits = 3;
-// P kept in fp32 is not rounded, so only equal values share an error. The summation order of the
-// fp64 product may change the last bits, so values that agree in this many bits count as equal.
+// If P stays in fp32, only keys with equal P share an error. The summation order may change the
+// last bits of our fp64 Q K^T, so values of P that agree in this many bits count as equal.
 constexpr int exact_tie_bits = 36;
 
 bool is_rounded(DType dtype) {
@@ -69,7 +69,7 @@ Model::Model(const RoundingSpec& spec, double scale)
   if (rounds_p) p_rounded = spec.p_dtype;
   p_stochastic = rounds_p && spec.p_stochastic;
   p_divided = rounds_p && spec.p_normalized;
-  // Stochastic roundings of a normalised P are unknown, like those of an unnormalised one.
+  // Even a normalised P has unknown errors if it is rounded stochastically.
   p_normalized = p_divided && !p_stochastic;
   if (p_divided) denominator_from_rounded_p = false;  // the sum is made before the division
   if (rounds_p && p_toward_zero) {
@@ -78,15 +78,14 @@ Model::Model(const RoundingSpec& spec, double scale)
   } else if (p_stochastic) {  // a variance of f (1 - f) ulp^2 for a fraction f, at most ulp^2 / 4
     kappa_p = 2 * kappa, largest_p = 2;
   }
-  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit: mean
-  // square 1/2.
+  // Truncation errs by 0 to 1 ulp, or, if the dtype holds o exactly, by 0 or 1: mean square 1/2.
   if (out_toward_zero) out_variance = 1.0 / 2;
   if (spec.out_stochastic && !out_toward_zero && is_rounded(spec.out_dtype)) out_variance = 1.0 / 6;
   p_prescale = spec.p_prescale;
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;
   p_normal = std::ldexp(eta_p, significand_bits(spec.p_dtype));
-  // Logits that agree in more bits than Q K^T keeps share the loss of truncated products.
+  // Logits that agree in more bits than Q K^T keeps have one truncation error.
   const bool few_bits = qk.toward_zero && spec.qk_accumulator.fraction_bits < 23;
   p_cell_bits = rounds_p   ? significand_bits(spec.p_dtype) + cell_extra_bits
                 : few_bits ? spec.qk_accumulator.fraction_bits + cell_extra_bits

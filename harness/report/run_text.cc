@@ -76,8 +76,8 @@ std::string failures(const RunReport& report, const Style& style) {
   return text;
 }
 
-// A diff over several shapes repeats its name, so the shape of its first case ("b4-h4-s64-d64",
-// after kernel and dtype) is added.
+// Diffs over several shapes share a name, so the shape in the id of case a ("b4-h4-s64-d64") is
+// added.
 std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& diffs) {
   const auto twins = std::count_if(diffs.begin(), diffs.end(), [&](const StoredDiff& other) {
     return other.outcome.suite == diff.suite && other.outcome.name == diff.name;
@@ -145,7 +145,7 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   if (rows.empty()) return "";
   std::string text = render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style);
   for (const auto& [reason, count] : unjudged)
-    text += fmt::format("~ {} not judged: {}\n", plural(count, "time"), reason);
+    text += fmt::format("~ not judged ({}): {}\n", count, reason);
   return text + "\n";
 }
 
@@ -175,7 +175,7 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
   return text.empty() ? "" : text + "\n";
 }
 
-// Shown only if verbose or if other statistics were judged: a partial suite has none to judge.
+// Left out if no statistic was judged, as in a partial suite, unless verbose.
 std::string not_judged_line(const RunReport& report, const Style& style) {
   const RunCounts counts = counts_of(report);
   if (counts.statistics_not_judged == 0 || (counts.statistics == 0 && !style.verbose)) return "";

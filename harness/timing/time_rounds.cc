@@ -1,4 +1,4 @@
-// Summarises rounds by their quiet repetitions; without any, by medians over rounds.
+// Summarises rounds by their quiet repetitions or, if none is quiet, by medians.
 #include "harness/timing/time_rounds.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ bool has_processor_time(const TimeRound& round) {
   return !round.kernel_cpu_ns.empty() && !round.sentinel_cpu_ns.empty();
 }
 
-// Returns the sentinel's times by the clock that the gate uses.
+// Returns sentinel_cpu_ns if it was measured, otherwise sentinel_ns.
 const std::vector<double>& gating_sentinel(const TimeRound& round) {
   return has_processor_time(round) ? round.sentinel_cpu_ns : round.sentinel_ns;
 }

@@ -156,8 +156,8 @@ const char* remedy_of(cudaError_t error) {
       return "compute-sanitizer --target-processes all plumbline run --case … names the "
              "instruction and the address";
     case cudaErrorLaunchTimeout:
-      return "the GPU also drives a display, which limits the time of a kernel: use one that does "
-             "not";
+      return "the time of a kernel is limited because this GPU drives a display: use a GPU "
+             "without one";
     default:
       return "";
   }

@@ -94,7 +94,7 @@ void store_rows(const Attention& attention, const Variant& variant, const RowBlo
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::int64_t head = block.head(row);
-    if (token >= 0 &&  // skips padded rows
+    if (token >= 0 &&  // not left padding
         variant.doubled_row ==
             (block.sample * attention.problem.seq_q + token) * attention.problem.heads_q + head) {
       for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] *= 2;

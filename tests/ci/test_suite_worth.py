@@ -1,4 +1,4 @@
-"""Tests ci/suite_worth.py on a suite of two groups and kernels with one bug each."""
+"""Tests ci/suite_worth.py on a suite of three groups, four bugs and a legal kernel."""
 import os
 import pathlib
 import subprocess
@@ -74,10 +74,10 @@ def test_groups_and_cases_that_catch_alone_are_named(tmp_path):
     assert groups["tiny/short"][3:] == ["2", "1", "own_bugs/nine"]
     assert groups["tiny/long"][3:] == ["3", "1", "own_bugs/forty_up"]
     assert groups["tiny/middle"][3:] == ["2", "0"]
-    at = lines.index("missed without one case:")
+    at = lines.index("caught by one case only:")
     assert lines[at + 1] == "  tiny/short/fp16/b1-h1-s1x9-d64: own_bugs/nine"
     assert lines[at + 2] == ""
-    assert lines[-2] == "groups without which nothing is missed: tiny/middle"
+    assert lines[-2] == "groups that catch nothing alone: tiny/middle"
     assert lines[-1] == "missed by the suite: own_bugs/legal"
 
 

@@ -83,7 +83,7 @@ TEST(RenderText, TimedCases) {
   EXPECT_THAT(
       render_text(sample.report(0), plain),
       HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us      0.75 ~\n"
-                "~ 1 time not judged: no past\n"));
+                "~ not judged (1): no past\n"));
 }
 
 TEST(RenderText, AmbiguousCasesAreShown) {

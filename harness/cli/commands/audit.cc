@@ -71,9 +71,9 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-// Returns the libraries of --provider, otherwise plumbline's mutants that the suites name, or
-// "mutants" if they name none. With --calibrate, returns "mutants" and "merge_mutants". A library
-// that has modes ("mutants") is listed once per mode.
+// Returns the libraries of --provider. Default: plumbline's mutants that the suites name, "mutants"
+// if none; with --calibrate "mutants" and "merge_mutants". A library that has modes ("mutants") is
+// listed once per mode.
 std::vector<std::string> audited_libraries(const AuditOptions& options,
                                            const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
@@ -140,8 +140,8 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
   suite.cases = std::move(cases);
 }
 
-// Returns the kernels that replace the suites' kernels, or none if the suites keep theirs.
-// --calibrate runs all legal kernels. Otherwise the catalogue's kernels run if no suite names one.
+// Returns the kernels that replace the suites': none with --kernel, all legal ones with
+// --calibrate, otherwise the catalogue's if no suite names any of these.
 std::vector<std::string> replacing_kernels(const AuditOptions& options,
                                            const std::vector<Suite>& suites,
                                            const Catalogue& catalogue,
@@ -193,7 +193,7 @@ Plan plan_of(const AuditOptions& options, std::vector<Suite> suites, const Catal
   });
   if (options.calibrate && had_cases && plan.cases.empty()) {
     end_command(exit_usage,
-                "--calibrate runs legal kernels, and those chosen are known bugs of a catalogue",
+                "--calibrate runs only legal kernels, and all chosen ones are known bugs",
                 "name legal kernels with --kernel, or leave it out");
   }
   for (PlannedCase& c : plan.cases) c.timed = false;
@@ -298,8 +298,9 @@ void add_audit(Command app, int& exit_code) {
       .add_option("--catalogue", options.catalogues, "FILE",
                   "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
       .allow_extra_args(false);
-  command.add_flag("--calibrate", options.calibrate,
-                   "Run legal kernels only, even with --kernel; print their largest statistics");
+  command.add_flag(
+      "--calibrate", options.calibrate,
+      "Leave out bugs, also those of --kernel; print legal kernels' largest statistics");
   command.add_option("--seeds", options.seeds, "With --calibrate: N for seeds 1 to N, or A..B")
       .needs("--calibrate");
   add_format(command, options.format, audit_formats, "What goes to stdout");

@@ -106,7 +106,7 @@ std::string entry_with_comment(const SuggestedEntry& suggested) {
 std::string as_toml(const Suggestion& suggestion, const Style&) {
   const auto& [entries, inseparable] = suggestion.suggested;
   std::string text =
-      fmt::format("# Run {}: {} that no entry explains. To review, and to append to\n# {}\n",
+      fmt::format("# Run {}: {} that no entry explains. Review, then append to\n# {}\n",
                   suggestion.run_id.substr(0, 8), plural(suggestion.refusals, "refusal"),
                   suggestion.table.string());
   if (suggestion.unreviewed > 0) {

@@ -1,5 +1,5 @@
-// Copies an image to and from the device, poisons and compares it in chunks, and checks its guard
-// bytes.
+// Uploads, downloads, poisons and compares a tensor's bytes, and checks the guard bytes around
+// them.
 #include "harness/provider/child/device_buffer.h"
 
 #include <fmt/core.h>

@@ -14,8 +14,8 @@ namespace plumbline {
 // Returns the table with NULL for functions beyond its struct_size.
 plumbline_device_memory whole_table(const plumbline_device_memory& table);
 
-// The CUDA devices ("cuda:0") on which the provider can allocate memory, or why there is none. If
-// the table counts devices, only the first is tried, because an allocation creates a context, which
+// The CUDA devices ("cuda:0") that can be used, or why there is none. If the table has
+// device_count, one allocation on device 0 decides for all, because each creates a context, which
 // takes time and memory.
 struct UsableDevices {
   std::vector<std::string> names;
@@ -30,7 +30,7 @@ class DeviceMemory {
   DeviceMemory(const plumbline_device_memory& table, const plumbline_device& device)
       : table_(&table), device_(&device) {}
 
-  bool has_streams() const;  // has all functions that ordered calls need
+  bool has_streams() const;  // has all functions that ordered_call.h needs
   bool has_clock() const;    // also has all functions that DeviceClock needs
 
   // `what` ("q") names the memory in the reason. Throws Stop with out_of_memory if the device lacks

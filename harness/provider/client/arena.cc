@@ -19,15 +19,15 @@
 namespace plumbline {
 
 namespace {
-// Unmapped pages before, between and after slots: cheap in a sparse file, and an access a row or
-// two beyond a tensor still faults.
+// Pages around slots that the worker leaves unmapped, so that an access a row or two beyond a
+// tensor faults. They are cheap in a sparse file.
 constexpr std::size_t gap_bytes = 16 * page_bytes;
 constexpr std::size_t smallest_file_bytes = std::size_t{1} << 20;
 constexpr std::size_t kept_bytes = std::size_t{1} << 30;
 
-// Returns the length of the shared file, which is sparse. A process with its descriptor cannot
-// change the sealed length; a shorter file would kill plumbline by SIGBUS. `ulimit -f` may allow
-// less than the capacity.
+// Returns the length of the shared file, which is sparse. The length is sealed, because a worker
+// that shortened the file would kill plumbline by SIGBUS. `ulimit -f` may allow less than the
+// capacity.
 std::size_t file_bytes() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -112,7 +112,7 @@ Result<Arena> Arena::create() {
   state->file_bytes = plumbline::file_bytes();
   if (ftruncate(state->descriptor, static_cast<off_t>(state->file_bytes)) != 0)
     return fail(fmt::format("shared memory cannot be made: {}", std::strerror(errno)));
-  // Forbids further seals, because one against writing would cost the next kernel its outputs.
+  // Forbids further seals: a kernel could seal the file against writing by the next one.
   (void)fcntl(state->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* base =
       mmap(nullptr, capacity_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
