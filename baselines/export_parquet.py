@@ -17,7 +17,7 @@ import sqlite3
 import sys
 import tempfile
 
-# Types of columns that are expressions, for which SQLite has no type or another one.
+# Types of columns that are expressions, for which SQLite reports no type or another type.
 EXPRESSIONS = {"machine": "TEXT", "machine_class": "TEXT", "build_id": "TEXT", "launched": "TEXT",
                "judged_spec": "TEXT", "declared_spec": "TEXT", "gate_finding": "TEXT",
                "finished": "INTEGER", "accepted": "INTEGER", "is_failure": "INTEGER"}
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 def end_with_the_caller(caller):
     """Raises Refused if the caller has ended, because its export is no longer needed. The caller
-    need not be the parent: the interpreter may be a script that calls another."""
+    need not be the parent: the interpreter may be a script that calls another interpreter."""
     if not caller:
         return
     try:
@@ -68,9 +68,10 @@ def run_ids(database, arguments):
 
 class PendingFile:
     """A file that gets its name when it is complete. If the file system permits (O_TMPFILE), it has
-    no name until then, and Linux removes it with the process. Otherwise it is NAME.partial-PID,
-    locked, and the next export to that path removes those of dead processes. Links are followed.
-    Other files that are not regular (a pipe, /dev/stdout) are written in place."""
+    no name until then, and Linux removes it with the process. Otherwise its name is
+    NAME.partial-PID, and it is locked; the next export to that path removes such files of dead
+    processes. Links are followed. A pipe, /dev/stdout and other files that are not regular are
+    written in place."""
 
     def __init__(self, path):
         self._path = os.path.realpath(path)

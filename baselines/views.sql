@@ -26,9 +26,10 @@ SELECT
     AND v.is_failure) AS diff_failures
 FROM run AS r JOIN machine_class AS m USING (machine_key);
 
--- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was
--- stored in a database without it: it is accepted after `plumbline judge` has compared it. Only
--- runs and cases are joined; other tables are looked up if a query names their columns.
+-- Every outcome with its run, case, build and verdict. If a first_seen outcome has a past, its run
+-- was stored in a database without that past: the outcome is accepted after `plumbline judge` has
+-- compared it. Only runs and cases are joined; other tables are looked up if a query names their
+-- columns.
 CREATE VIEW v_history AS
 SELECT
   -- series and run
@@ -194,8 +195,9 @@ JOIN attention_case AS c USING (case_key);
 
 -- The error histogram and map of every outcome, as JSON. histogram: [41], counts of elements whose
 -- e / sigma is nearest to (i - 20) / 4; the ends include all beyond. spre_ratios: counts of
--- spre / sigma in 32 classes. map: [map_rows, map_columns], the largest |e| / sigma; null if
--- nothing was compared, "NaN" for NaN. SQL decodes the bytes from hexadecimal digits.
+-- spre / sigma in 32 classes; spre is sigma before output rounding. map: [map_rows, map_columns],
+-- the largest |e| / sigma; null if nothing was compared, "NaN" for NaN. SQL decodes the bytes from
+-- hexadecimal digits.
 CREATE VIEW v_error_pictures AS
 SELECT
   c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, o.verdict,
@@ -460,7 +462,7 @@ CREATE VIEW v_pinned AS
 SELECT p.run_id, p.case_glob, p.pinned_by, p.reason, p.pinned_at, c.case_id
 FROM pin AS p JOIN pinned_case AS k USING (pin_key) JOIN attention_case AS c USING (case_key);
 
--- Changes of the cases of a run other than their verdicts. `accepted`: a user accepted it later.
+-- Changes of the cases of a run other than their verdicts. `accepted`: a user accepted the case.
 CREATE VIEW v_changes AS
 SELECT
   x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value,
@@ -470,8 +472,8 @@ SELECT
     AS accepted
 FROM run_change AS x JOIN run AS r USING (run_id);
 
--- Resources of compiled kernels per architecture, judged against the approved ones. They do not
--- depend on a machine.
+-- Resources of compiled kernels per architecture, judged against the approved ones. The resources
+-- do not depend on a machine.
 CREATE VIEW v_resources AS
 SELECT
   k.run_id, r.run_order, r.started_at, r.code_commit, k.source, k.kernel, k.launch, k.arch,

@@ -29,7 +29,7 @@ examples:
   ci/causes.py --accept                   rewrites tests/causes/classes.csv
 """
 # Sentences of harness/diagnose that name at most a place: those of locate.cc, wrong_heads_only()
-# and size_of_common_factor(), and of values out of range. A sentence that goes on names a cause.
+# and size_of_common_factor(), and one about values out of range. If more follows, it is a cause.
 PLACES = r"[\d, to…]+ of \d+(?: compared)? (?:is|are) wrong, the others(?: are)? right"
 SHARE = r", \d+ % of the squared error in (?:head \d+ of sample \d+|column \d+)"
 LOCATION = re.compile("|".join((
@@ -44,12 +44,13 @@ LOCATION = re.compile("|".join((
     r"(?:truncation|numbers that are cut off)\)",
     r"values outside the range of v, which no weighted mean can reach",
     r"only the LSE is beyond its limit")))
-# Texts of harness/diagnose/causes.cc if a search is over before its end, alone or after a place.
+# Texts of harness/diagnose/causes.cc if the time for a search ran out, alone or after a place.
 NOT_LOOKED_FOR = re.compile("not looked for: .* was spent")
 UNFINISHED = re.compile(r" \(not looked into further: .* was spent\)$")
 RESULTS = ("right", "unknown", "wrong", "not failed")
 MIN_RIGHT, MAX_WRONG = 0.90, 0.03
-# NaN, infinities and rows without keys hide what else is wrong.
+# Cases with NaN, infinities, unwritten elements or wrong rows without keys come last, because
+# these faults hide other errors.
 JUDGED = """
   SELECT o.verdict, o.cause, c.case_id, o.peak FROM outcome AS o JOIN attention_case AS c
   USING (case_key) JOIN verdict AS v USING (verdict) WHERE v.is_failure

@@ -285,7 +285,7 @@ def types_seen_by_the_linker(path):
 
 def taken_names(paths):
     """Yields types with the same name in one namespace: the linker silently keeps the functions of
-    one."""
+    one type."""
     first = {}
     for path in paths:
         for name, number in types_seen_by_the_linker(path):

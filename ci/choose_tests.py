@@ -26,7 +26,7 @@ SOURCES = {".cc", ".h", ".hpp"}
 # Labels for a test's kind or needs, the rarest first. A test counts under the first that it has.
 KINDS = ("gpu", "wheel", "weekly", "times", "thirdparty", "slow", "suite", "docs", "python", "cli",
          "unit")
-# Folders whose tests have a different name; the longest matching folder counts.
+# Folders whose folder in tests/ has another name; the longest matching folder counts.
 TESTS_OF = {"kernels/attention": "kernels", "kernels/cpu": "kernels", "emulator": "emulator",
             "emulator/ptx": "ptx", "emulator/cudart": "cudart", "python": "python_package",
             "python/worker": "python_worker", "page": "page"}
@@ -182,8 +182,8 @@ def main():
         print("ci/choose_tests.py: no test to run: no test of this build has the label quick",
               file=sys.stderr)
         return 1
-    # CTest 3.25 accepts names only as one regex; a file of numbers has no limit. Numbers count only
-    # the tests that the label options leave, so -LE "^$" excludes none.
+    # CTest 3.25 accepts names only as one regex of limited length, so a file of numbers is passed.
+    # CTest numbers the tests that the label options leave: with -LE "^$", all (run_tests.py).
     file = build / "chosen_tests.txt"
     file.write_text("0,0,0," + ",".join(map(str, numbers)) + "\n", encoding="utf-8")
     run_them = ["ctest", "--preset", arguments.preset, "-LE", "^$", "-I", file, "--progress",

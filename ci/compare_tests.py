@@ -51,7 +51,8 @@ def read_renames(path):
 
 
 def rename_instances(names, renames):
-    """Adds the renames of `names` that are instances of a renamed test: prefix/Suite.Name/value."""
+    """Returns the renames. Replaces the rename of a parameterized test by renames of its instances
+    in `names`: prefix/Suite.Name/value."""
     instances, used = {}, set()
     for name in names:
         match = INSTANCE.fullmatch(name)

@@ -54,7 +54,7 @@ def shared_memory():
 
 
 class Command:
-    """Prepares, calls and checks one command; `words` name k.db in the work folder."""
+    """Prepares, calls and checks one command, whose `words` name k.db in the work folder."""
 
     def __init__(self, bench, words, base, inputs=()):
         self.bench, self.words, self.base, self.inputs = bench, words, base, inputs

@@ -147,9 +147,9 @@ say_incomplete() {
 if [[ -z "$night" ]]; then night="$("$plumbline" night open --db "$work/night.db")"; fi
 export PLUMBLINE_NIGHT="$night"
 
-# The invariances, on few problems, are a run of their own in the same history. It precedes the
-# night's run, which stays the latest. On GitHub, failures become annotations on the lines of the
-# suites.
+# The invariances, on few problems, are a run of their own in the same history, before the night's
+# run, so that the night's run is the latest. On GitHub, failures become annotations on the lines of
+# the suites.
 annotations=()
 [[ "${GITHUB_ACTIONS:-}" != true ]] || annotations=(--annotations)
 

@@ -114,8 +114,8 @@ def unpack(data, url, wanted):
     repository."""
     files = {}
     try:
-        # Decompress the whole stream first: in a damaged archive, tarfile would not reach its
-        # checksum.
+        # Decompresses the whole stream first: gzip's checksum is at its end, which tarfile may not
+        # read.
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data)), mode="r:") as archive:
             for member in archive:
                 name = member.name.partition("/")[2]

@@ -77,8 +77,8 @@ def listed_tests(*options):
 
 
 def tests_above(limit, tests):
-    """Returns a regex of CMake for the tests with more processor seconds in ci/seconds.csv, and
-    those that need one of them: CTest does not run the set-up of a fixture that -E names."""
+    """Returns a regex of CMake for the tests with more processor seconds in ci/seconds.csv, and for
+    the tests whose fixture one of these sets up, because CTest runs no set-up that -E names."""
     names = {name for (kind, name), figure in seconds.read_table(seconds.COMMITTED).items()
              if kind == "test" and figure > limit}
     lost = {fixture for name in names

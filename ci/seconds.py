@@ -46,8 +46,8 @@ class SecondsError(Exception):
 
 
 def read_log(path, build):
-    """Returns {(kind, name): seconds} for the last run of each. Build steps are named by their
-    outputs relative to the build directory, which are the same in every clone."""
+    """Returns {(kind, name): seconds} of the last run of each step and test. Build steps are named
+    by their outputs relative to the build directory, which are the same in every clone."""
     runs = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:

@@ -104,7 +104,7 @@ def mirror(source, to, texts):
         if "" not in parts:
             mirror(entry, place, parts)
         elif not place.exists() or place.read_text(encoding="utf-8") != parts[""]:
-            place.write_text(parts[""], encoding="utf-8")  # only then is it compiled again
+            place.write_text(parts[""], encoding="utf-8")  # a new time: compiled again
 
 
 class Bench:
@@ -239,8 +239,8 @@ def arguments(given):
 
 
 def checked(options):
-    """Makes paths absolute. Returns the mutants and, without --list, the bench whose sources they
-    fit; otherwise raises Refused."""
+    """Makes paths absolute. Returns the mutants and, without --list, the bench. Raises Refused if
+    an option is wrong, or if a mutant does not fit the sources."""
     mutants = chosen_of(read_table(options.table), options.only)
     for name in ("build", "sources", "plumbline"):
         setattr(options, name, pathlib.Path(os.path.abspath(getattr(options, name))))

@@ -15,7 +15,7 @@
 # Example: ci/weekly.sh --only tsan coverage
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 
-# ITEM COMMAND: a function below, or a bash command. A test passes a table of its own.
+# A line is ITEM COMMAND: a function below, or a bash command. A test names another table.
 items_file="${PLUMBLINE_WEEKLY_ITEMS:-}"
 items="asan      run_preset asan
 tsan      run_preset tsan --at-most 5
@@ -33,8 +33,8 @@ header=item,date,commit,result,processor_seconds,wall_seconds
 results=baselines/weekly.csv
 valid_days=8
 
-# run_preset PRESET OPTION...: ThreadSanitizer makes tests 10 to 20 times as slow, so slow ones are
-# left out.
+# run_preset PRESET OPTION...: builds a preset and runs its tests. ThreadSanitizer slows tests 10 to
+# 20 times, so the item tsan leaves out slow ones.
 run_preset() {
   cmake --preset "$1" && cmake --build --preset "$1" &&
     python3 ci/run_tests.py --preset "$1" "${@:2}"

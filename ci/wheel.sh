@@ -33,7 +33,8 @@ source "$tools/environment.sh"
 "$tools/dependencies.sh"
 use_wheel_tools "$(wheel_cache_folder)"
 export ZIG_LOCAL_CACHE_DIR="$work/zig"
-# ccache does not recognize a script as a compiler, and hashes its content as its version.
+# ccache cannot tell which compiler a script calls. Its version is a hash of the script and of the
+# pinned packages.
 CCACHE_COMPILERCHECK="string:$(cat "$tools/zig.sh" "$tools/requirements.txt" | sha256sum)"
 export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK
 

@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ("sweeps", "calibrate")
 LIMIT = 3.5  # |sum of scores| / sqrt(variance) is normal for a legal kernel
-# The files that compute and judge plumbline's own kernels, beside the folder of the program.
+# The files that run and judge plumbline's own kernels, from the parent of the program's folder.
 BUILT = ("bin/plumbline", "bin/plumbline-worker", "lib/plumbline/plumbline_cpu.so",
          "lib/plumbline/plumbline_mutants.so", "lib/plumbline/plumbline_merge_mutants.so",
          "lib/plumbline/mutants.toml")

@@ -244,13 +244,13 @@ class Trials:
             self.add_night(trial, sequence, count + 1, database, planted_of(count + 1))
 
     def history(self):
-        """Returns the nights without planted changes. The nights of `aa` are added to them."""
+        """Returns the database of nights without planted changes. `aa` adds its nights to it."""
         database = self.database("history")
         self.add_nights("history", 0, self.options.history_nights, database, lambda night: "")
         return database
 
     def slowed_history(self):
-        """Returns nights in which a part of the cases is 8 times slower."""
+        """Returns the database of nights in which a part of the cases is 8 times slower."""
         database = self.database("slowed")
         self.add_nights("slowed", 0, self.options.history_nights, database,
                         lambda night: f"slow=8,part=0/{self.options.parts}")
@@ -358,8 +358,8 @@ def found_faster(cases, load):
 
 
 def rates(nights, cases, load):
-    """Returns the lines of the report: title, limit, measured value, whether it is kept (None:
-    missing)."""
+    """Returns the lines of the report: title, limit, measured value, whether the limit is kept
+    (None: missing)."""
     def of(trial):
         return [row for row in nights
                 if (row["load"], row["trial"], row["counts"]) == (load, trial, "1")]

@@ -96,7 +96,8 @@ def machine_code(path, arch, *options):
 
 def without_divergent_copies(section):
     """Removes second copies of shuffles. ptxas duplicates shuffles and the code between them if it
-    does not know that the warp has converged: the target of BRA.DIV up to the jump back."""
+    does not know that the warp has converged. A copy extends from the target of a BRA.DIV to the
+    jump back."""
     for label in set(re.findall(r"BRA\.DIV[^`]*`\(([^)]+)\)", section)):
         section = re.sub(rf"\n{re.escape(label)}:.*?/\*[0-9a-f]+\*/\s+BRA `[^\n]*", "", section,
                          count=1, flags=re.DOTALL)

@@ -1,6 +1,5 @@
-// Where a library of this build is, also on a machine that did not build it. Tests may run on
-// another machine than the one that built them (docs/gpu.md): there PLUMBLINE_LIBRARY_DIRECTORY
-// names the folder.
+// The path of a library of this build. On a machine other than the one that built the tests
+// (docs/gpu.md), PLUMBLINE_LIBRARY_DIRECTORY names the library's folder.
 #pragma once
 
 #include <cstdlib>

@@ -8,7 +8,7 @@
 
 namespace plumbline::test {
 
-// ci/gpu.sh sets PLUMBLINE_REQUIRE_GPU=1: there, a missing GPU is a failure.
+// ci/gpu.sh sets PLUMBLINE_REQUIRE_GPU=1, so that a missing GPU is a failure.
 inline bool gpu_is_required() {
   const char* value = std::getenv("PLUMBLINE_REQUIRE_GPU");
   return value != nullptr && std::string_view(value) == "1";

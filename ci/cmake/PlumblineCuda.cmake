@@ -35,8 +35,8 @@ if(PLUMBLINE_WERROR)
   list(APPEND PLUMBLINE_CUDA_FLAGS --Werror=all-warnings)
 endif()
 
-# A GPU that fits none of the architectures compiles the PTX of this one when it loads the library.
-# For example, B300 (sm_103) runs neither sm_100a nor sm_120 code. A bundle has no PTX.
+# On a GPU that fits none of the architectures, the driver compiles the PTX of this one. For
+# example, B300 (sm_103) runs neither sm_100a nor sm_120 code. A bundle has no PTX.
 set(PLUMBLINE_CUDA_PTX 80)
 if(PLUMBLINE_CUDA_BUNDLE OR PLUMBLINE_CUDA_PROOF)
   set(PLUMBLINE_CUDA_PTX "")
@@ -68,8 +68,8 @@ function(plumbline_known_cuda_archs RESULT)
   set(${RESULT} ${known} PARENT_SCOPE)
 endfunction()
 
-# plumbline_cuda_archs(TARGET): compiles the .cu files of a target, which CMake compiles, for
-# PLUMBLINE_CUDA_ARCHS.
+# plumbline_cuda_archs(TARGET): sets PLUMBLINE_CUDA_ARCHS for the .cu files of a target that CMake
+# compiles itself.
 function(plumbline_cuda_archs TARGET)
   if(PLUMBLINE_CUDA_BUNDLE)
     target_compile_options(${TARGET} PRIVATE -Xfatbin=-compress-all)

@@ -12,12 +12,12 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 find_program(CCACHE ccache)
-# All build directories share the cache: `pip install .` compiles the same files again.
+# All build directories share the cache, because `pip install .` compiles the same files in another.
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
   if(CMAKE_UNITY_BUILD)
-    # Unity sources and the headers that CMake writes are in the build directory.
+    # Makes paths relative: unity sources and the headers that CMake writes are in this directory.
     list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_BASEDIR=${PROJECT_BINARY_DIR})
   endif()
   list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
@@ -65,7 +65,7 @@ if(PLUMBLINE_SANITIZE)
   target_link_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE})
 endif()
 if(PLUMBLINE_COVERAGE)
-  # Atomic counters make tests five times slower, but plain ones lose updates where fibers switch or
+  # Atomic counters make tests five times slower, but plain ones lose updates when fibers switch or
   # threads race. Folders whose code runs in fibers set this variable to atomic, and
   # plumbline_discover_tests() gives each test one processor.
   set(PLUMBLINE_GCOV_UPDATE single)
@@ -97,8 +97,8 @@ function(plumbline_precompile NAME FROM)
   endif()
   # ccache follows GCC's precompiled headers only with -fpch-preprocess. With it, GCC 12 forgets
   # that the library's headers are system headers and falsely warns of overruns in std::string. By
-  # default GCC collects garbage from 128 MiB on, which precompiled headers nearly fill. That takes
-  # a tenth of the compile time of a source with JSON.
+  # default GCC collects garbage from 128 MiB on, which precompiled headers nearly fill. Collecting
+  # takes a tenth of the compile time of a source with JSON.
   target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
     -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
     --param=ggc-min-heapsize=524288>)
@@ -168,7 +168,7 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
 endif()
 
 # Compile options of test sources in addition to plumbline_options. Test sources take half the time
-# of a build. The few that compute much are OPTIMIZED below.
+# of a build. The few tests that compute much do without them (OPTIMIZED below).
 set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0")
 
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test … WEEKLY

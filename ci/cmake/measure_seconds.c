@@ -4,11 +4,11 @@
  *   measure_seconds FILE build OUTPUT -- COMMAND...
  *   measure_seconds FILE test NAME -- COMMAND...
  *   measure_seconds FILE gtest -- PROGRAM --gtest_filter=NAME...
- * SECONDS cover the command and every process that it waited for. GROUP is the process group; Ninja
- * makes one per step, so it separates the commands of one step from those of its next run. NAME of
- * a build step is the absolute path of its output. Ends with the command's exit code or signal. A
- * command without a name is not measured: a custom target that makes no file, or a GoogleTest
- * program that lists its tests. */
+ * SECONDS cover the command and every process that it waited for. GROUP is the process group. Ninja
+ * makes one for each run of a step, so the lines of one GROUP belong to one run. NAME of a build
+ * step is the absolute path of its output. Ends with the command's exit code or signal. A command
+ * without a name is not measured: a custom target that makes no file, or a GoogleTest program that
+ * lists its tests. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     return 126;
   }
   if (pid == 0) {
-    /* CTest kills this process if a test takes too long. */
+    /* If CTest kills the launcher after a timeout, the command ends, too. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(126);
     execvp(command[0], command);

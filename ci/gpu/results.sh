@@ -31,8 +31,8 @@ declare_step lent 300 20 "cases/lent_gpu.toml on cuda:0: the cases that find mos
 declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
 left_out_by_quick=" compiled_stories stories memcheck racecheck nightly "
 
-# Seconds before the deadline at which running steps are ended: half for the steps to end, half to
-# write results.
+# Running steps are ended this many seconds before the deadline: half is for the steps to end, half
+# to write results.
 reserve=8
 patience=4                   # seconds between SIGTERM and SIGKILL of a step
 failures_limit=$((8 << 20))  # bytes of failing tensors in the archive
@@ -176,7 +176,7 @@ finish() {
   write_results
 }
 
-# Prints PID and all its descendants; a worker has left its parent's process group.
+# Prints PID and all its descendants. A signal to the process group misses workers, which left it.
 descendants() {
   local parent="$1" file stat pid
   echo "$parent"
@@ -332,7 +332,7 @@ write_results() {
   [[ -z "$busy" ]] || echo "$busy" >"$results/busy"
   figures >"$results/figures.toml"
   limit_failures
-  # A running step may change its files meanwhile, for which tar exits with 1. gzip in a pipe,
+  # A running step may change its files meanwhile, for which tar exits with 1. Compresses in a pipe,
   # because tar -z needs /bin/sh.
   if ! { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } |
     gzip >"$out/.results.tar.gz"; then

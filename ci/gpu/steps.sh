@@ -1,6 +1,6 @@
-# Sourced by ci/gpu.sh: the steps. A step is a function step_KEY that runs in a process of its own;
-# exit code 77 means that it cannot run here. `say` adds text to its row of the table; its output is
-# its log.
+# Sourced by ci/gpu.sh: the steps. A step is a function step_KEY that runs in a process of its own.
+# `say` adds text to the step's row of the table; its other output becomes the step's log. Exit code
+# 77: the step cannot run here.
 
 # ---- Python packages ----
 
@@ -189,7 +189,7 @@ pr_options() {
   options=(cases/pr.toml --tier pr)
   ((!quick)) || options+=(--match 'pr/tile_edges/*' --match 'pr/fp32_output/*')
 }
-# Samples with nvidia-smi meanwhile how busy the GPU is; this includes the reference's work.
+# Also samples the GPU's utilization with nvidia-smi, which includes the reference's work.
 step_pr_cuda() {
   local code=0 sampler options
   pr_options

@@ -62,7 +62,8 @@ class Module {
   std::map<emulator::Arch, Loaded*> by_arch_;              // by architecture of the device
 };
 
-// A kernel, and a variable, that a program registered under the address of its host counterpart.
+// A kernel and a variable that a program registered. Device finds each by the address of its host
+// counterpart.
 struct Function {
   Module* module;
   std::string name;

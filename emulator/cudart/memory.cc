@@ -1,5 +1,5 @@
-// Device memory is host memory, and every call is complete when it returns. Allocations are known
-// byte by byte: a kernel that accesses anything else is stopped.
+// Device memory is host memory, and every call is complete when it returns. A kernel that accesses
+// a byte outside of all allocations is stopped.
 #include <fmt/format.h>
 
 #include <cstdlib>

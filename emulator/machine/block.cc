@@ -160,8 +160,8 @@ Lane* Block::choose_random() {
   return &lanes_[w * warp_size + pick(warps_[w].ready)];
 }
 
-// The stack of the failing lane is never unwound. No object on it may own memory, so `what` is
-// swapped: after an assignment it could still own a buffer.
+// The stack of the failing lane is never unwound, so no object on that stack may own memory. `what`
+// is swapped, because after an assignment `what` could still own a buffer.
 void Block::fail(std::string what) {
   failure_.swap(what);
   self().fiber.switch_to(outside_, grid_->options.switching, true);

@@ -42,7 +42,7 @@ void check_row(Call call, const void* row, Where where);
 }
 
 // Suspends the running thread for `next`, and returns nullptr. Used if a fiber is more than its
-// stack pointer. A separate function, because one that contains a switch saves all registers.
+// stack pointer. Not inlined, because a function that contains a switch saves all registers.
 void* suspend_for(ThreadContext& next);
 
 // Like continue_with(), for code that contains switch_stacks() but knows no fibers. Returns the
@@ -150,8 +150,8 @@ template <MmaRegisters words>
 
 }  // namespace exchanged
 
-// The functions that simt.h calls. thread.h gets copies of a kernel's registers: variables whose
-// address escapes could not stay in registers.
+// The functions that simt.h calls. They pass copies of a kernel's variables to thread.h, because a
+// variable whose address escapes cannot stay in a register.
 namespace inlined {
 
 [[gnu::always_inline]] inline std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value,

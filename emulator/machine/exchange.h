@@ -67,8 +67,8 @@ struct Product {
 inline constexpr unsigned max_products = 8;
 
 // The data that the lanes of a warp bring to a collective (in, from; a, b, c) and take from it
-// (out; d), indexed by lane. Results are written after all lanes have arrived, so earlier results
-// have been taken. Lanes that do not take part keep their old entries.
+// (out; d), indexed by lane. Results are written after all lanes have arrived; by then each lane
+// has taken its earlier result. Lanes that do not take part keep their old entries.
 //
 // Plain arrays: in a kernel of 1000 mma.sync, g++ spends half of its time on inlining the
 // operator[] of std::array.

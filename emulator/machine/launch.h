@@ -1,4 +1,4 @@
-// Launches a kernel of CUDA C++ that g++ compiled (kernels/attention/simt.h) on the CPU.
+// Runs CUDA C++ kernels on the CPU. g++ compiles them with kernels/attention/simt.h.
 //
 // Blocks run in parallel over oneTBB. Within a block one thread runs at a time, until it must wait;
 // the schedule chooses the next one. A correct kernel gives the same bits under every schedule. A

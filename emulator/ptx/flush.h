@@ -2,10 +2,10 @@
 //
 // In software each .ftz costs a comparison for every operand and result: half of the instructions
 // of FlashAttention-2's softmax. Kernels compiled with --use_fast_math have .ftz on all of their
-// arithmetic. There x86's flush-to-zero and denormals-are-zero give the same bits, except for
-// products between 2^-126 - 2^-150 and 2^-126 - 2^-151 in magnitude. They are denormal before they
-// are rounded and 2^-126 afterwards: x86 gives zero, software 2^-126. Which of the two a GPU gives
-// is not published.
+// arithmetic. For such kernels, x86's flush-to-zero and denormals-are-zero give the same bits as
+// software, except for products between 2^-126 - 2^-150 and 2^-126 - 2^-151 in magnitude. These
+// products are denormal before they are rounded and 2^-126 afterwards: x86 gives zero, software
+// 2^-126. NVIDIA has not published which of the two a GPU gives.
 #pragma once
 
 #include "emulator/ptx/parse.h"

@@ -75,7 +75,7 @@ Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes,
       std::upper_bound(running.allocations.begin(), running.allocations.end(), address,
                        [](std::uint64_t at, const Range& range) { return at < range.begin; });
   if (next == running.allocations.begin() || address + bytes > std::prev(next)->end) {
-    // Separate from the call, which does not return: no destructor runs on this stack afterwards.
+    // A statement of its own: fail_at() does not return, so temporaries in its call would leak.
     std::string what = fmt::format("global memory: out of bounds, {} bytes {}", bytes,
                                    running.launch->allocations->describe(address));
     emulator::fail_at(std::move(what), where);

@@ -43,8 +43,8 @@ std::uint32_t number(bool negative, int exponent, std::uint32_t significand) {
 }
 
 // The unit squares 17 bits without the partial products below 2^18, and divides the result by 2^19.
-// With x = 512 h + l it drops all of l^2 and a part of l h. This table holds the rest of l h / 2^9,
-// indexed by l / 4 and h / 2.
+// With x = 512 h + l it drops all of l^2 and a part of l h. This table holds the kept part of l h,
+// divided by 2^9, indexed by l / 4 and h / 2.
 const auto cross_products = []() noexcept {  // too many steps for clang's constexpr
   std::array<std::uint8_t, 1U << 14U> table{};
   for (unsigned low = 0; low < 128; ++low) {
@@ -72,8 +72,8 @@ std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t lo
          (std::int64_t{slice.curve} * square(low_for_square) << Curve);
 }
 
-// Returns the place in the table of a number divided by a power of 4, which is then in [1, 4). The
-// lowest bit of the exponent selects a half of the table. Each half has 64 slices.
+// Divides the number by the power of 4 that brings it into [1, 4), and returns its place in the
+// table. The lowest bit of the exponent selects a half of the table. Each half has 64 slices.
 std::uint32_t table_position(const Parts& p) {
   return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
 }

@@ -100,8 +100,8 @@ class Translator {
     Parts a, b, c, d, reads;
   };
   Multiplication multiplication(const Parts&, const Parts&);
-  // Returns true if the mma.sync can be executed together with products_: it is the same
-  // instruction as those, and no operand is a result of one of them.
+  // Returns true if the mma.sync can be executed together with products_: if these have room for
+  // one more, are the same instruction, and compute none of its operands.
   [[nodiscard]] bool joins(const Multiplication&) const;
   static std::string multiply(const std::vector<Multiplication>&);
   std::string multiply_alone(const Parts& parts, const Parts& operands) {

@@ -35,7 +35,7 @@ struct MmaModel {
   FusedSum sum;
   // For architectures after sm_89, ptxas 13.0 compiles an fp8 instruction to two fp16 instructions
   // with widened operands. The first adds the products with k mod 4 in {0, 1} to 0. The second adds
-  // the others, which gives h. D = C + h, rounded to nearest.
+  // the other products to the first's result, which gives h. D = C + h, rounded to nearest.
   bool through_f16 = false;
   std::string_view evidence;
 };

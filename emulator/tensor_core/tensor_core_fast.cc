@@ -196,7 +196,7 @@ bool holds_nan(MmaFormat format, std::uint32_t word) {
   return false;
 }
 
-// Rows of A and columns of B that contain a NaN, as bits: all of their elements of D are NaN.
+// Rows of A and columns of B that contain a NaN, as bits. These rows and columns of D are all NaN.
 struct NanLines {
   std::uint32_t rows = 0, columns = 0;
 };

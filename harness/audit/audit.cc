@@ -120,7 +120,8 @@ class Summary {
     return result;
   }
 
-  // A suite score names its kernel (with "/device=…" if that is not the CPU) and the dtype of Q.
+  // A suite score names its kernel (with "/device=…" unless the device is the CPU) and the dtype of
+  // Q.
   void merge_suite_scores() {
     for (const SuiteScore& score : scores_) {
       if (score.status != "fail") continue;

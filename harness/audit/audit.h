@@ -78,8 +78,8 @@ struct AuditReport {
   std::vector<AuditRow> rows;
   std::vector<MutantResult> mutants;  // in catalogue order, then by dtype
   std::vector<LegalResult> legal;
-  // "name (dtype)": changed no bit although the catalogue says that it acts in the dtype. The suite
-  // does not exercise it.
+  // Mutants, as "name (dtype)", that changed no bit although the catalogue says that they act in
+  // the dtype: the suite does not exercise them.
   std::vector<std::string> inert;
   // Bug classes in the catalogue's `claims` of which no mutant was caught, and those that the cases
   // cannot test, because no mutant of the class counts in their dtypes.
@@ -87,7 +87,7 @@ struct AuditReport {
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are now caught
   // Kernels that only invariances can judge: "varies_solo (solo)".
   std::vector<std::string> breakers;
-  // Mutants that fail a case, indexed by DiagnosisResult. A mutant counts once over all dtypes.
+  // Numbers of mutants that fail a case, by DiagnosisResult. A mutant counts once over all dtypes.
   std::array<int, 4> diagnoses{};
 
   int unreviewed_survivors() const;

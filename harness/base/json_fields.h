@@ -33,8 +33,8 @@ decltype(auto) json_value(const T& value) {
   PLUMBLINE_RESCAN(PLUMBLINE_JSON_FIELD(write, value, __VA_ARGS__))
 #define JSON_FIELDS(value, ...) JSON_FIELDS_BY(json_value, value, __VA_ARGS__)
 
-// A macro cannot expand itself. Each of the 84 rescans expands the NEXT_FIELD that the one before
-// left, and so adds one field.
+// A macro cannot expand itself. Each of the 84 rescans expands the NEXT_FIELD that the previous
+// rescan left, and so adds one field.
 #define PLUMBLINE_JSON_FIELD(write, value, member, ...)               \
   {::plumbline::json_key(#member), write((value).member)} __VA_OPT__( \
       , PLUMBLINE_NEXT_FIELD PLUMBLINE_PARENTHESES(write, value, __VA_ARGS__))

@@ -11,9 +11,9 @@ void run_parallel(std::int64_t count, void (*body)(const void* context, std::int
 }
 
 // Calls body(i) for every i in [0, count), in the calling oneTBB arena. Returns when all are done,
-// or throws what one of them threw. If `share` is false, the calls are sequential, because waking a
-// thread takes as long as a small piece of work. Threads of oneTBB get the usual floating-point
-// state (floating_point_state.h).
+// or throws what one of them threw. If `share` is false, the calls are sequential: for small work,
+// which takes no longer than waking a thread. Threads of oneTBB get the usual floating-point state
+// (floating_point_state.h).
 template <class Body>
 void parallel_for(std::int64_t count, const Body& body, bool share = true) {
   if (!share || count == 1) {

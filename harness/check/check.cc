@@ -105,7 +105,8 @@ class Checker {
   }
 
   static bool is_convincing(const RungTrial& trial) {
-    // A truncated P makes the whole output smaller, by nearly the limit of its scale test.
+    // A truncated P makes the whole output smaller by nearly the limit of the scale test, so only
+    // the statistics count.
     const double percent =
         trial.rung.spec.p_toward_zero ? trial.judgement.percent_of_limit : trial.percent_of_limit();
     return trial.explains && within(percent, convincing_percent);
@@ -200,8 +201,8 @@ class Checker {
           "leave the gradients out of the dump to have the output alone judged: it is explained");
   }
 
-  // Classifies an output if no spec is stated. A model that explains it only above 90 % of a limit
-  // also may hide a bug.
+  // Classifies an explained output if no spec is stated. Only a convincing model that hides no bugs
+  // makes it rounding: one that explains the output only above 90 % of a limit may hide a bug, too.
   Answer classify_unstated(const RungTrial& trial) {
     const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
       return is_convincing(e.trial) && !hides_bugs(e.trial.rung.spec);
@@ -293,7 +294,7 @@ class Checker {
   }
 
   // Looks for causes by the stated or strict spec, as a run does, then by the model that the answer
-  // rests on. That one may be so loose that it hides most of the error.
+  // rests on. This model may be so loose that it hides most of the error.
   void find_causes(const Examination& judged) {
     Examination& first = examinations_[stated_or_strict()];
     bool explains = false;
@@ -317,8 +318,8 @@ class Checker {
                   &explains);
   }
 
-  // Attributes that are not stated may be read in two ways. If the other one explains the output,
-  // the user has to state it.
+  // Unstated attributes may be read in two ways. If the second way explains the output, the user
+  // has to state the attribute.
   bool explained_by_another_reading(const RungTrial& trial) {
     if (dump_.problem().is_merge()) return false;
     const auto unstated = [&](const char* name) {
@@ -329,8 +330,8 @@ class Checker {
       report_.sentence = std::move(sentence);
       return true;
     };
-    // Counts findings about the LSE and all others. Rows without a reference count as neither,
-    // because their statistic covers output and LSE.
+    // Counts findings about the LSE, and other findings. A finding about rows without a reference
+    // counts as neither, because its statistic covers output and LSE.
     std::size_t of_lse = 0, others = 0;
     for (const auto& finding : trial.judgement.findings) {
       const Statistic* statistic = find_statistic(name(finding.kind));
@@ -376,8 +377,8 @@ class Checker {
     return false;
   }
 
-  // Returns how many rows see no key, if only these are wrong and all of them may be padding that
-  // nothing states; otherwise 0.
+  // Returns the number of rows that see no key if only such rows are wrong and all of them may be
+  // unstated padding; otherwise 0.
   std::int64_t count_wrong_padding_rows(const RungTrial& trial) const {
     const Faults& faults = trial.outcome.faults;
     const bool others_are_right = faults.total() == faults.empty_rows &&

@@ -17,10 +17,13 @@ namespace plumbline {
 // rounding: the stated spec, or any rounding model if none is stated, explains every output and
 // LSE, and their scale tests pass.
 // bug: no rounding model explains them.
-// undecided: a spec is stated, and only another model explains them. No spec is stated, and every
-// model that explains them rounds S, multiplies parts of fp32 numbers or exceeds 90 % of a limit.
-// The output fits another reading of unstated attributes. Nothing could be judged. The dump has
-// gradients or dropout, which are not judged yet.
+// undecided, if one of these holds:
+// - A spec is stated, and only another model explains them.
+// - No spec is stated, and every model that explains them rounds S, multiplies parts of fp32
+//   numbers or exceeds 90 % of a limit.
+// - The output fits another reading of unstated attributes.
+// - Nothing could be judged.
+// - The dump has gradients or dropout, which are not judged yet.
 enum class Answer { rounding, bug, undecided };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", "UNDECIDED"};
@@ -30,7 +33,7 @@ struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the model is on this problem
   // Log-likelihood of the errors of outputs and LSE, taken as normal with the model's sigmas. It is
-  // lower for a model that rounds differently from the kernel, or more.
+  // lower for a model that rounds more than the kernel or differently.
   double fit = 0;
   ComparedOutput outcome;
   Judgement judgement;

@@ -61,13 +61,13 @@ struct DiffReport {
   std::string command;  // prints the full report; "" = `plumbline diff` with both labels
 };
 
-// Compares two dumps with the same q, k and v, bit by bit, and the same scale, softcap, visible
-// keys, biases and sinks; layouts may differ. Returns an error if something else differs. Rows
-// correspond by (sample, head, position from the end of the sample's queries), so a prefill can be
-// compared with a decode. Each side's sigma is by its stated spec, or by the likeliest rounding
-// model that explains it. Bits are compared in all rows. If the reference samples rows, it always
-// includes the row of each head in which the outputs differ most. UNDECIDED if a dump has gradients
-// or dropout (Dump::open).
+// Compares two dumps whose q, k and v have the same bits. Scale, softcap, visible keys, biases and
+// sinks must be the same, too; otherwise returns an error. Layouts may differ. Rows correspond by
+// (sample, head, position from the end of the sample's queries), so a prefill can be compared with
+// a decode. Each side's sigma is by its stated spec, or by the likeliest rounding model that
+// explains it. Outputs are compared with each other in all rows. If the reference samples rows, it
+// always includes the row of each head in which the outputs differ most. UNDECIDED if a dump has
+// gradients or dropout (Dump::open).
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options = {});
 
 }  // namespace plumbline

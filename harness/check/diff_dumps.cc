@@ -246,7 +246,8 @@ std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32
   return values;
 }
 
-// Compares all common rows, also those without a reference. NaN equals nothing, and -0 equals 0.
+// The equal elements of all common rows, with or without a reference. NaN equals nothing, and -0
+// equals 0.
 struct AllRows {
   std::int64_t elements = 0, equal = 0;
   std::vector<DiffCell> heads;     // sets only sample, head and bit_equal
@@ -309,8 +310,8 @@ RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::
   return rows;
 }
 
-// Judges a dump by itself and measures it at the compared rows. Check may have skipped some of
-// these, so an element beyond its limit there is also a bug.
+// Judges a dump by itself and measures it at the compared rows. check() may have skipped some of
+// these rows, so an element beyond its limit in them is also a bug.
 Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
                               const CheckOptions& options) {
   auto report = check(dump, options);

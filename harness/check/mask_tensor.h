@@ -53,9 +53,10 @@ class MaskTensor {
 std::optional<MaskTensor> read_mask(const std::string& name, const TensorData& tensor,
                                     const Problem& problem, TensorSet& tensors);
 
-// The valid keys of each sample that a mask of key padding implies, for problems that state none;
-// nullopt if it implies none. A mask of queries and keys implies none, because each row that sees a
-// key has a result, even if the key of the same index is hidden from all rows.
+// The number of valid keys of each sample that a mask of key padding implies for a problem that
+// states no lengths. implied_lengths() returns nullopt if the mask implies none. A mask of queries
+// and keys implies none, because each row that sees a key has a result, even if the key of the same
+// index is hidden from all rows.
 struct ImpliedLengths {
   std::vector<std::int32_t> lengths;  // [batch]
   Padding padding = Padding::right;

@@ -1,4 +1,4 @@
-// Dumps of merges: partial_out and partial_lse of a token's parts, and the state made of them
+// Dumps of merges: partial_out and partial_lse of a token's parts, and the merged state
 // (docs/dump-format.md).
 #pragma once
 

@@ -190,8 +190,8 @@ class Readings {
     return {};
   }
 
-  // Returns in words which sample's (or head's) result each sample (head) of the output holds; ""
-  // if one holds none of them, or each holds its own.
+  // Returns in words which result each sample (or head) of the output holds; "" if one holds no
+  // sample's (head's) result, or each holds its own.
   std::string exchange(const std::vector<std::int32_t>& samples,
                        const std::vector<std::int32_t>& heads,
                        const std::vector<std::int32_t>& rows, bool of_samples) const {

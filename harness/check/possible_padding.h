@@ -7,9 +7,9 @@
 
 namespace plumbline {
 
-// Returns how many rows of all heads see no key, if all of them may be padding that no lengths
-// state: no row of the sample sees the key of the same index, which is before or after all visible
-// ones. Returns 0 if some cannot be padding, or if lengths are stated.
+// Returns the number of rows, over all heads, that see no key, if all of them may be unstated
+// padding: the key of the same index lies before or after all keys that rows of the sample see.
+// Returns 0 if one of these rows cannot be padding, or if lengths are stated.
 std::int64_t count_possible_padding(const Geometry& geometry);
 
 }  // namespace plumbline

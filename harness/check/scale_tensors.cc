@@ -123,7 +123,8 @@ class ScaleReader {
       }
     }
     if (!scale_block_ || problem_.kv_scales == KvScales::block) return true;
-    // One block may hold all tokens. A kernel that scales by blocks then rounds as with several.
+    // One block may hold all tokens. A kernel that scales by blocks then rounds as with several
+    // blocks.
     const std::int64_t longest = std::max(problem_.seq_q, problem_.seq_kv);
     if (!problem_.has_fp8_kv() || *scale_block_ < longest) {
       tensors_.add("attribute scale_block: no scale has blocks", "leave it out");

@@ -10,9 +10,9 @@
 namespace plumbline {
 
 // Reads cu_seqlens, cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv and page_table. The default
-// is the full length (padded), or one query a sample (paged). `implied`: key lengths of a mask of
-// key padding; if seq_q equals seq_kv, also the query lengths. If the lengths do not fit each other
-// or the sizes, adds errors and returns nullopt.
+// is the full length (padded), or one query a sample (paged). `implied`: key lengths by a mask of
+// key padding. If seq_q equals seq_kv, they are also the query lengths. If the lengths do not fit
+// each other or the sizes, adds errors and returns nullopt.
 std::optional<StatedLayout> stated_lengths(const Problem& problem, const DumpSizes& sizes,
                                            TensorSet& tensors,
                                            const std::optional<ImpliedLengths>& implied);

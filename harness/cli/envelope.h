@@ -16,7 +16,7 @@ inline constexpr int json_version = 1;
 // run_program() prints it at the end.
 class Envelope {
  public:
-  // Finds the name of the command, and if the output is JSON. Call it before the arguments are
+  // Finds the name of the command, and a request for JSON. Call it before the arguments are
   // parsed, so that a usage error is JSON as well.
   void read_arguments(int argc, const char* const* argv);
   bool is_requested() const { return is_requested_; }

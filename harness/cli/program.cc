@@ -68,8 +68,8 @@ int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
   install_sigbus_handler();
   end_blas_threads();
-  // A library may have changed the floating-point state before main(). Threads inherit the usual
-  // state.
+  // Sets the usual floating-point state, which a library may have changed before main(). Threads
+  // inherit it.
   const UsualFloatingPoint state;
   Envelope& answer = envelope();
   answer.read_arguments(argc, argv);

@@ -18,9 +18,9 @@ double seconds(std::chrono::steady_clock::duration duration) {
 }
 
 // Returns the seconds that a round of a timed case takes on a machine as in docs/performance.md.
-// The kernel and the sentinel each take up to 100 ms, or four calls if longer. The reference and
-// other work take 0.3 s and four calls. A call runs 5e9 multiply-adds a second (emulated: 5e7).
-// After the first timed step, only the ratios of the estimates matter.
+// The kernel and the sentinel each take up to 100 ms, or four calls if these take longer. The
+// reference and other work take 0.3 s plus the time of four calls. A call runs 5e9 multiply-adds a
+// second (emulated: 5e7). After the first timed step, only the ratios of the estimates matter.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = multiply_adds(planned.c.problem) /

@@ -48,7 +48,7 @@ constexpr std::array settings{
     Setting{"report", "junit", "--junit", Kind::path},
     Setting{"report", "markdown", "--markdown", Kind::path},
 };
-// The tables of the file. Both belong to one command; the top level belongs to every command.
+// The tables of the file. Both apply to `plumbline run`; the top level applies to every command.
 constexpr std::array<std::string_view, 2> tables{"run", "report"};
 constexpr std::string_view command_of_tables = "plumbline run";
 // Commands without settings, because their --provider, --db or suites have another meaning or none.

@@ -18,7 +18,7 @@ namespace plumbline {
 namespace {
 
 // Arena::poison sets every bit, which is a NaN in every float format. Except in e4m3, no kernel
-// computes this NaN. In e4m3 it is one of only two, and what x86's default NaN converts to.
+// computes this NaN. E4m3 has only two NaNs, and x86's default NaN converts to this one.
 bool is_poison(DType dtype, const void* base, std::int64_t index) {
   const auto size = size_in_bytes(dtype);
   const auto* bytes =
@@ -125,8 +125,8 @@ class FaultFinder {
     return output == RowOutput::lse ? is_lse_of_empty_row(head, value) : value == -HUGE_VAL;
   }
 
-  // Accepts -infinity or, if the LSE includes a sink, the sink's logit. The logit may be off by the
-  // fp32 rounding of a logarithm and the rounding to the LSE's dtype.
+  // Accepts the sink's logit if the LSE includes a sink, otherwise -infinity. The logit may be off
+  // by the fp32 rounding of a logarithm and the rounding to the LSE's dtype.
   bool is_lse_of_empty_row(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);
@@ -159,8 +159,8 @@ class FaultFinder {
            merge_slack_;
   }
 
-  // Returns by how much sums in fp16 may underflow: half its smallest number per key, in the units
-  // of the output, for a denominator of 1.
+  // Returns by how much sums in fp16 may underflow: half of fp16's smallest subnormal per key, in
+  // the units of the output, for a denominator of 1.
   double underflow(std::int64_t b, std::int64_t head_kv) const {
     const RoundingSpec& spec = *in_.spec;
     if (spec.pv_accumulator.dtype != DType::f16) return 0;
@@ -247,9 +247,9 @@ class FaultFinder {
     return in_range(h, j, value);
   }
 
-  // Returns true if a kernel of this spec must compute the rows of row_is_exact() without error but
-  // for fp32 divisions and merges. The spec must have a largest P of 1 or 1 / n that p_dtype holds,
-  // no rounding between the products and the output, and no random one of the output.
+  // Returns true if only fp32 divisions and merges may cause errors in the rows of row_is_exact().
+  // The spec must have a largest P of 1 or 1 / n that p_dtype holds, no rounding between the
+  // products and the output, and no stochastic rounding of the output.
   bool exact_is_exact() const {
     const RoundingSpec& spec = *in_.spec;
     return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
@@ -257,8 +257,9 @@ class FaultFinder {
            spec.split_partial_dtype == DType::f32 && spec.o_between_tiles == DType::none &&
            spec.reciprocal_rel_error == 0 && spec.product_rel_error == 0 && spec.skipped_below == 0;
   }
-  // A kernel may divide the partial sums of any split, so O may be off by fp32 roundings, and by
-  // those of the LSEs that weigh the parts. Returns the largest such error in units of max |v|.
+  // A kernel may divide the partial sums of any split, so O may be off by fp32 roundings of the
+  // quotients and of the LSEs that weigh the parts. Returns the largest such error in units of max
+  // |v|.
   double error_of_splits(double lse) const {
     constexpr double u32 = 0x1p-24;
     return u32 * (8 + 3 * std::abs(lse));

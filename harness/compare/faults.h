@@ -1,4 +1,5 @@
-// Faults that need no limit. All elements are checked, even if the reference samples rows.
+// Faults that need no limit. All rows are checked, even if the reference samples rows; only
+// `inexact` needs the reference.
 #pragma once
 
 #include <optional>
@@ -11,8 +12,8 @@
 
 namespace plumbline {
 
-// The smallest and largest v of each column over all keys of one (sample, key head), and over the 0
-// of a sink. Empty samples without a sink have lowest > highest. V is rounded as a spec
+// The smallest and largest v of each column over all keys of one (sample, key head). A sink counts
+// as a key with v = 0. Empty samples without a sink have lowest > highest. V is rounded as a spec
 // requires.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]

@@ -51,7 +51,8 @@ class Contracts {
   const Contract* find(std::string_view kernel, const RunTarget& place = {},
                        DType dtype = DType::none) const;
   // Returns the spec by which outputs of `kernel` are judged: strict, with the contract's fields.
-  // "tensor_core" accumulators, and those of fp8 Q, are those of the place's architecture.
+  // "tensor_core" accumulators, and the default accumulators for fp8 Q, are those of the place's
+  // architecture.
   RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem,
                            const RunTarget& place = {}) const;
   Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements,

@@ -145,8 +145,8 @@ class ContractReader {
 
   void read_limits(const ConfigNode& limits) {
     reject_unknown_keys(limits, texts_of(deciding_statistics, &Statistic::key), errors_);
-    // Defaults for bf16 and one query row. They are the tightest of all problems, except that of
-    // rms, which is wider for few rows.
+    // Defaults for bf16 and one query row. They are the tightest of all problems, except for rms,
+    // whose limit is wider for few rows.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
     for (const Statistic& statistic : deciding_statistics) {
       const auto value = positive_number(limits, statistic.key, errors_);

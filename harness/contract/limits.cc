@@ -88,8 +88,8 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
 
 bool excludes_suite_scores(const Problem& problem) {
   // A needle with V off zero: o differs from the needle's v by less than half an ulp, so output
-  // rounding returns v. In every row that error has the direction of `temperature` (z about +9 in
-  // one legal bf16 case).
+  // rounding returns v. In every row the error v - o then has the direction of `temperature` (z
+  // about +9 in one legal bf16 case).
   if (problem.law == Law::needle &&
       (problem.v_law == VLaw::large_mean || problem.v_law == VLaw::band))
     return true;

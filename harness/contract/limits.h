@@ -20,11 +20,12 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
 // the false-alarm rate of a maximum constant.
 double grown_limit(double limit, std::int64_t elements);
 // Returns true if the inputs exclude a case from the suite's sums of shrink and temperature: tied
-// logits, constant V, or another input distribution that biases them. The spec may exclude it as
-// well (default_limits().suite_judged), and so may the number of rows (suite_score_rows).
+// logits, constant V, or another input distribution that biases these sums. The spec
+// (default_limits().suite_judged) or the number of rows (suite_score_rows) may also exclude the
+// case.
 bool excludes_suite_scores(const Problem& problem);
-// The most rows, over samples and query heads, that a case may have if its scores count in a suite.
-// In larger cases, rows that share keys share the error of P, which the scores' variance does not
+// Cases with more rows than this, over all samples and query heads, have no scores in a suite. In
+// larger cases, rows that share keys share the error of P, which the scores' variance does not
 // include (a legal kernel reached z = 15 at 2048 rows).
 inline constexpr std::int64_t suite_score_rows = 150;
 

@@ -20,10 +20,10 @@ std::vector<std::string> kernel_globs(const ConfigNode& table, Errors& errors);
 
 // Returns the optional `device` of a table: one glob of devices ("cuda:*"), or a list of them.
 std::vector<std::string> device_globs(const ConfigNode& table, Errors& errors);
-// Returns the optional `arch` of a table: GPU architectures. They need not be emulated, because
-// reviewed text may concern GPUs of other users.
+// Returns the optional `arch` of a table: GPU architectures. The emulator need not know them,
+// because reviewed text may concern GPUs of other users.
 std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors);
-// Reads `dtype`, the dtypes of Q; absent: none.
+// Returns the optional `dtype` of a table: dtypes of Q.
 std::vector<std::string> dtypes_of_q(const ConfigNode& table, Errors& errors);
 
 // Returns true if a place satisfies conditions on devices and architectures; empty = no condition.

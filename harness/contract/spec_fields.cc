@@ -170,7 +170,7 @@ Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string
     complaint = set(kind, of(changed), text, {problem, arch});
     if (complaint) complaint = fmt::format("{}: {}", field, *complaint);
     if (field == "p_dtype") changed.p_prescale = default_prescale(changed.p_dtype);
-    // Only the flag that completes a pair is refused.
+    // Refuses only the flag that completes a contradictory pair.
     if (const std::string pair = contradictory_flags(changed);
         !complaint && !pair.empty() && contradictory_flags(spec).empty())
       complaint = pair;

@@ -30,9 +30,9 @@ namespace plumbline {
 
 std::span<const std::string_view> spec_field_names();
 
-// Sets one field. Returns nullopt, or a message with the value and the allowed ones, or with the
-// flag that it contradicts; the spec is then unchanged. `problem` and `arch` do not affect which
-// texts are allowed.
+// Sets one field. Returns nullopt, or a message with the value and the allowed values, or with the
+// flag that the field contradicts. With a message, the spec is unchanged. `problem` and `arch` do
+// not affect which texts are allowed.
 std::optional<std::string> set_spec_field(RoundingSpec& spec, std::string_view field,
                                           std::string_view text, const Problem& problem,
                                           std::string_view arch = "");

@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view device_key = "device", square_key = "square", group_key = "group";
-// Fields for which kernels seldom refuse a problem. Kernels do not see those from `fill` on.
+// Fields for which kernels seldom refuse a problem. Kernels do not see the fields from `fill` on.
 constexpr std::array<std::string_view, 13> seldom{"scale",   "lengths",  "seq_q", "seq_kv", "batch",
                                                   "heads_q", "heads_kv", "fill",  "law",    "v_law",
                                                   "k_scale", "v_scale",  "seed"};
@@ -153,7 +153,7 @@ class KernelRefusals {
   }
 
   const std::vector<std::string>& fields_;
-  std::map<std::string, std::vector<Example>> refused_;  // by kind_of() their reason
+  std::map<std::string, std::vector<Example>> refused_;  // by kind_of() of their reasons
   std::vector<Example> ran_;
 };
 

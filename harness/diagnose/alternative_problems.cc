@@ -156,7 +156,7 @@ class AlternativeProblems : public AlternativeList {
     return false;
   }
 
-  // Adds the mask whose bit for a query and a key is the stated one for that key and query.
+  // Adds the transposed mask: bit (query i, key j) is the stated bit (query j, key i).
   void add_transposed_bits() {
     if (problem_.seq_q != problem_.seq_kv || layout_.seqlens_q != layout_.seqlens_kv || is_over())
       return;
@@ -192,7 +192,7 @@ class AlternativeProblems : public AlternativeList {
       const std::string sentence = fmt::format(
           "if the mask's offset in {} had 16 bits, so that later rows had the mask of another row",
           unit);
-      // The bits of a row's last word may be those of keys after the last one.
+      // A copied word may have bits of keys that the sample does not have.
       for (std::size_t at = 0; at < layout.mask_bits.size(); ++at)
         layout.mask_bits[at] &= bits_of_keys(static_cast<std::int64_t>(at));
       visit({sentence, problem_, std::move(layout), lse_base_});
@@ -350,7 +350,7 @@ class AlternativeProblems : public AlternativeList {
     }
   }
 
-  // Returns true if padded keys are at the end of the samples, and only a mask hides them.
+  // Returns true if padded keys are at the end of the samples, hidden only by the padding mask.
   bool may_see_padding() const {
     return problem_.is_padded() && problem_.mask == Mask::none && problem_.padding != Padding::left;
   }

@@ -21,11 +21,12 @@ struct AlternativeProblem {
 using VisitAlternative = std::function<bool(AlternativeProblem)>;
 
 // Makes the alternatives one after another and passes each to `visit`. Stops if `visit` returns
-// false or failing.late() returns true. Several may explain an output, such as one of few visible
-// keys, so the simplest comes first:
-//   1. one feature is missing or is another: pages, the mask, the window
-//   2. the first or last key is off by one; padding, softcap, ALiBi, sinks, a bias or the scale
-//   3. a number is assumed that the problem does not state: tiles of keys or queries
+// false or failing.late() returns true. If few keys are visible, several may explain an output, so
+// the simplest comes first:
+//   1. the pages, the mask or the window are missing or different
+//   2. the first or last key is off by one; padding, softcap, ALiBi, sinks, a bias or the scale are
+//      missing or different
+//   3. bounds, or tiles of keys or queries, of sizes that the problem does not state
 //   4. one key of each tile is missing
 void visit_alternatives(const FailingOutput& failing, const VisitAlternative& visit);
 

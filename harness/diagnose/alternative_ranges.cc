@@ -167,7 +167,8 @@ class AlternativeRanges : public AlternativeList {
     visit({std::move(sentence), problem, std::move(layout), lse_base_});
   }
 
-  // Adds tiles of keys that a tile of queries leaves out, because its first query chooses them.
+  // Adds ranges in which the first query of each tile chooses the tiles of keys that its other
+  // queries see.
   void add_tiled_extents() {
     const bool has_window = problem_.window_left >= 0;
     if (!problem_.is_causal() && !has_window) return;

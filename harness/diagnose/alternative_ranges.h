@@ -6,13 +6,14 @@
 
 namespace plumbline {
 
-// Visit alternatives in which rows see other keys than the problem states.
-// The first or the last key, or the tokens of this call, are missing or too many.
+// Visits alternatives in which rows see one key more or less at an end, or lack the first key, the
+// last key or the tokens of this call.
 void visit_other_ends(AlternativeVisits& visits);
-// Keys are missing or too many by tiles of keys or queries, in several sizes.
+// Visits alternatives in which tiles of keys or queries, in several sizes, decide which keys are
+// missing or too many.
 void visit_other_tiles(AlternativeVisits& visits);
-// One key of each tile is missing, in several sizes. With few visible keys this equals one missing
-// key, so it is the last explanation of all.
+// Visits alternatives in which one key of each tile is missing, in several sizes of tiles. With few
+// visible keys this equals one missing key, so these alternatives are tried last.
 void visit_dropped_keys(AlternativeVisits& visits);
 
 }  // namespace plumbline

@@ -28,7 +28,7 @@ constexpr double rms_of_few_rows = 3;         // loose limit
 constexpr int scale_steps = 6;                // Newton steps, each of which doubles the digits
 constexpr double scale_test_rows_cost = 5e7;  // multiply-adds
 constexpr double large_change = 0.1;          // of a scale, relative
-// If only the LSE exceeds its limit, share of a scale's change that the output has to show.
+// Share of a scale's change that the output has to show if only the LSE exceeds its limit.
 constexpr double min_share_in_output = 0.5;
 // Scales to start from, as factors of the stated one.
 constexpr std::array scale_starts{1.0, 0.5, 2.0, 0.25, 4.0};
@@ -122,9 +122,8 @@ class ScaleFit {
   const std::vector<double> got_;
 };
 
-// Returns the output's LSEs with the part of the bias that the spec's LSE lacks, if mask bits take
-// the place of a causal mask in `other`, because the LSE of `other` has that part. Otherwise
-// returns nothing.
+// If mask bits take the place of a causal mask in `other`, its LSE has the part of the bias that
+// the spec's LSE lacks. Returns the output's LSEs with this part added. Otherwise returns nothing.
 std::vector<float> lse_with_row_bias(const FailingOutput& failing, const Geometry& other) {
   const Geometry& stated = *failing.geometry;
   const bool is_needed = failing.spec->lse_without_row_bias && failing.outputs.lse != nullptr &&
@@ -176,9 +175,9 @@ class SecondLook {
   RowSelection few_, many_;
 };
 
-// Returns true if rounding alone does not move the scale as far as from the stated one to that of
-// `fitted`, which explains the output. The test is linear in the scale. If the change is large, the
-// test of the stated scale leaves an error beyond rounding, so that of the fitted scale counts too.
+// Returns true if rounding alone does not move the scale from the stated one to that of `fitted`,
+// which explains the output. test_scale() is linear in the scale, so after a large change it leaves
+// an error beyond rounding. Then the test at the fitted scale counts, too.
 bool exceeds_scale_limit(const FailingOutput& failing, const Geometry& fitted) {
   const double stated_scale = failing.geometry->problem().softmax_scale(),
                scale = fitted.problem().softmax_scale();

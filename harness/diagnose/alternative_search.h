@@ -11,7 +11,8 @@
 namespace plumbline {
 
 // Returns everything of a geometry except the problem, to build it again for another problem.
-// Includes the keys that each row sees if `keys_stated`, and the empty parts of a merge.
+// This includes the keys that each row sees only if `keys_stated`, and always the empty parts of a
+// merge.
 StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
 
 // Returns true if these rows of an output would be within `limits` for the problem of `geometry`.
@@ -34,13 +35,14 @@ struct ExplainedByAlternatives {
   // 48 are wrong, the others right: would be explained without the causal mask"; otherwise ""
   std::string wrong_rows;
 };
-// Tries the alternative problems. Stops before one if `enough` returns true for the number of
-// sentences in `all`, or if failing.late() does.
+// Tries alternative problems until `enough` returns true for the number of sentences in `all`, or
+// failing.late() returns true.
 ExplainedByAlternatives explain_by_alternatives(
     const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough);
 
 // Returns "the softmax scale is 0.1 % too large" if a fitted factor of the scale explains the
-// output and exceeds the limit of test_scale(), and not only the LSE fails; otherwise "".
+// output and exceeds the limit of test_scale(); otherwise "". If only the LSE fails, the output
+// must also show at least half of the change.
 std::string other_scale(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -78,8 +78,9 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
   }
 }
 
-// Fits in the order in which they are tried; each costs at most a few references of few rows. The
-// rows that alternatives explain and the ranking of changes lie between the two lists.
+// Fits in the order in which they are tried; each costs at most a few references of few rows.
+// Between the two lists, explain() tries the rows that alternatives explain and the ranking of
+// changes.
 using CauseFit = std::string (*)(const FailingOutput&);
 constexpr std::array<CauseFit, 17> fits{
     &other_key_heads, &exchanged_heads, &other_fp8_scales,  &other_fp8_encoding,
@@ -106,7 +107,7 @@ bool exceeds_limits(const FailingOutput& failing) {
 enum class SearchDepth {
   pattern,  // no search
   first,    // ends at the first sentence
-  all,      // lists each alternative problem that explains the output, otherwise the pattern, too
+  all,      // lists all alternatives that explain the output; if there are none, also the pattern
 };
 
 // Adds sentences that explain the output. A looser rounding model comes last, and only if nothing
@@ -152,7 +153,7 @@ Found search(const FailingOutput& failing, SearchDepth depth) {
   found.explains = !found.sentences.empty();
   found.is_cut = has_more && !found.explains && (depth == SearchDepth::pattern || failing.late());
   if (by_alternative) {
-    // An alternative also explains where the error is and which values it makes.
+    // An alternative also explains where the error is, and values that are out of range or inexact.
     Faults others = *failing.faults;
     others.out_of_range = others.inexact = 0;
     if (depth == SearchDepth::all) add_faults(failing, others, found.sentences);

@@ -15,10 +15,10 @@ namespace plumbline {
 
 // The processor time in which a run may look for causes, shared by its threads. Failures of one
 // kernel that look alike form a group. A search may take `of_case` times the share of the time that
-// is left, so later searches get less. The first failure of each group gets a search in any case,
-// of at least `min_share` of that time. Further ones get none once half of the time is spent: they
-// get the cause that their faults and location suggest, which costs little, and a remark. If the
-// total is 0, there are no searches.
+// is left, so later searches get less. The first failure of each group always gets a search, of at
+// least `min_share` times `of_case`. Once half of the total is spent, further failures of a group
+// get no search, but the cause that their faults and location suggest, which costs little, and a
+// remark. If the total is 0, there are no searches.
 class CauseBudget {
  public:
   static constexpr std::chrono::seconds default_per_case{3};
@@ -37,10 +37,11 @@ class CauseBudget {
   std::set<std::string> groups_;
 };
 
-// Returns the causes of a failing output, the clearest first: an error after which nothing else is
-// looked for, or alternative problems that explain the output, otherwise a fit or a rounding model;
-// then its faults and, unless an alternative explains it, the place of its error. Sets `explains`
-// unless it is null: true if the first sentence is a cause, false for a fault or a place.
+// Returns the causes of a failing output, the clearest first. An error after which nothing else is
+// looked for is the only cause. Otherwise the list has the alternative problems that explain the
+// output or, if there are none, a fit or a rounding model; then the faults and, unless an
+// alternative explains the output, the place of the error. Sets `explains` unless it is null: true
+// if the first sentence is a cause, false for a fault or a place.
 std::vector<std::string> causes(const FailingOutput& failing, bool* explains = nullptr);
 
 // The first cause, without a search for others, and the looser rounding model. The search runs in
@@ -55,10 +56,10 @@ struct FirstCause {
 FirstCause first_cause(const FailingOutput& failing, const std::string& kernel,
                        CauseBudget& budget);
 
-// Returns a sentence if the kernel is not deterministic. It goes before every other cause, because
-// a fit to one of several results explains nothing. Returns "" unless a second call with the same
-// inputs changes the output by at least half of its largest error. `first` and `second`: the
-// outputs at the reference's rows, [R, D].
+// Returns a sentence if the kernel is not deterministic. This sentence goes before every other
+// cause, because a fit to one of several results explains nothing. Returns "" unless a second call
+// with the same inputs changes the output by at least half of its largest error. `first` and
+// `second`: the outputs at the reference's rows, [R, D].
 std::string cause_of_change(const Reference& reference, std::span<const double> first,
                             std::span<const double> second);
 

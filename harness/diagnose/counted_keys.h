@@ -9,9 +9,9 @@
 namespace plumbline {
 
 // Returns "the softmax denominator is too large: it counts hidden keys with a logit of -3, as if
-// the softcap were applied after the mask" if this explains some rows; otherwise "". Tries -softcap
-// and 0 for the hidden keys of the tiles that a row sees, in several sizes, and for all of them,
-// and 0 for keys that count in the denominator alone.
+// the softcap were applied after the mask" if this explains some rows; otherwise "". Tries the
+// logits 0 and -softcap, and 0 for keys that count in the denominator alone. The keys are all
+// hidden ones, or those of the tiles that a row sees, in several sizes.
 std::string counted_hidden_keys(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Compares the errors of some rows with those of independent errors of the weights, and finds out
-// which weights of a row are dropped.
+// Compares the errors of some rows with those that independent errors of the weights cause, and
+// finds out which weights of a row are dropped.
 #include "harness/diagnose/dropped_weights.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ namespace {
 constexpr double dropped_cost_limit = 4e6;  // multiply-adds
 constexpr std::size_t dropped_worst_rows = 16, fewest_rows = 8;
 constexpr double min_variance = 0.01;  // variance of the weights' factors
-// A row of one large weight has the variance 1 if that is dropped, otherwise (r / (1 - r))^2.
+// The variance of a row of one large weight is 1 if it loses that weight, otherwise (r / (1 -
+// r))^2.
 constexpr double min_row_variance = 1e-3, max_row_variance = 2;
 constexpr double max_common_error = 0.4;  // |common factor - 1|
 
@@ -31,8 +32,8 @@ constexpr double fit_lenience = 2;      // factor of the limits, as for other re
 constexpr double min_telling_size = 6;  // norm of a weight times V, in sigma
 constexpr double max_share_error = 4;   // standard deviations of the share of dropped weights
 
-// The squared error of a row, what factors of variance 1 would give, and how the output lies along
-// the expected one.
+// A row's squared error and its mean under factors of variance 1; <output, expected> and <expected,
+// expected>.
 struct RowEnergy {
   double squared = 0, of_factors = 0, along = 0, expected = 0;
 };
@@ -59,7 +60,7 @@ RowEnergy energy_of(const FailingOutput& failing, const std::vector<double>& got
   return energy;
 }
 
-// One row: its output, and the part of each key's weight in it, in units of sigma.
+// A row's output, and the part of it that each key adds (weight times V), in units of sigma.
 class FittedRow {
  public:
   FittedRow(const FailingOutput& failing, const std::vector<double>& got, std::size_t r)
@@ -92,7 +93,8 @@ class FittedRow {
     descend(factor);
     flip(factor);
   }
-  // Adds <output, kept> and <kept, kept>, whose ratio is the factor that fits best.
+  // Adds <output, kept> and <kept, kept>, in which `kept` is the sum of the kept parts. Their ratio
+  // is the factor that fits best.
   void add_factor(double& along, double& squared) const {
     const std::vector<double> left = residual(1);
     for (std::size_t j = 0; j < columns_; ++j) {

@@ -17,8 +17,8 @@ namespace {
 
 constexpr double clear = 6;  // standard deviations beyond which a factor or LSE is off
 constexpr double min_agreeing_share = 0.9;  // share of rows that must agree
-// Factors that are rounded to 16 bits are within 2^-8 of 1 (bf16, cut off). About half of them lie
-// beyond the rounding of a 16-bit output.
+// Rounding to 16 bits changes a factor by at most 2^-8 (bf16, cut off). About half of such changes
+// exceed the rounding of a 16-bit output.
 constexpr double max_error_of_16_bits = 0x1p-8, min_share_of_rows_off = 0.25;
 // Share of the squared error that a common factor must explain, so that its size is given.
 constexpr double min_share_of_factor = 0.75;
@@ -90,7 +90,7 @@ class Factors {
         const double expected = of_row * failing_.reference->o[at],
                      error = std::abs(got_[at] - expected),
                      z = error / (size * double{failing_.reference->sigma[at]});
-        // The factor is fitted to rounded outputs, so its error is no error beyond their rounding.
+        // The factor is fitted to rounded outputs, so its own error counts as their rounding.
         const double rounding = failing_.reference->output_units *
                                     ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype) +
                                 clear * sigma_of_factor * std::abs(failing_.reference->o[at]);
@@ -218,7 +218,7 @@ std::string outputs_text(double factor, bool has_lse) {
                      factor > 1 ? "large" : "small", cause);
 }
 
-// Returns true if each stored LSE is a number of this dtype, next to the LSE toward zero.
+// Returns true if each stored LSE is the expected LSE cut off to this dtype, up to rounding.
 bool is_lse_cut_off(const FailingOutput& failing, DType dtype) {
   const Reference& reference = *failing.reference;
   const double unit = failing.outputs.lse_base == 2 ? std::numbers::ln2 : 1;

@@ -33,8 +33,8 @@ std::string factor_of_each_row(const FailingOutput& failing);
 // factor explains the wrong heads up to rounding; otherwise "".
 std::string factor_of_heads(const FailingOutput& failing);
 // Returns "the outputs are 2 % too small (…)" if one factor for all rows explains three quarters of
-// the squared error; otherwise "". Gives the size of an error that is located in the denominator,
-// and no cause.
+// the squared error; otherwise "". This is the size of an error that is located in the denominator,
+// not its cause.
 std::string size_of_common_factor(const FailingOutput& failing);
 // Returns "head 2 of sample 0 is wrong, the others are right" or "heads 1, 3 of 4 are wrong, the
 // others are right"; "" if all heads are wrong or it is unclear which are right.

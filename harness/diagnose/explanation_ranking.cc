@@ -16,13 +16,14 @@ namespace {
 constexpr std::size_t max_rows = 16;  // rows of the largest errors, and as many spread evenly
 constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
 constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
-// Lower limits for the rows' mean (e / sigma)^2 under a spec: for its mean over the rows, and as a
-// share of that mean for its median over them and for its mean over each head. If the kernel rounds
-// as the spec says, it is a little less than 1 in each row. If one key has all of a row's weight,
-// it is distributed as chi^2 with one degree of freedom, whose median is 0.45 of its mean.
+// Lower limits for a row's mean (e / sigma)^2 under a spec: min_mean for its mean over all rows,
+// and min_share_of_mean times that mean for its median over all rows and its mean over the rows of
+// each head. If the kernel rounds as the spec says, the value is a little less than 1 in each row.
+// In a row in which one key has all the weight, it is distributed as chi^2 with one degree of
+// freedom, whose median is 0.45 of its mean.
 constexpr double min_mean = 0.25, min_share_of_mean = 0.3;
-// Returns the mean that `count` such draws fall below once in 1000 (Wilson and Hilferty; 3.09
-// standard deviations).
+// Returns the mean that `count` draws of this chi^2 fall below once in 1000 (Wilson and Hilferty;
+// 3.09 standard deviations).
 double low_mean(std::size_t count) {
   const double variance = 2 / (9 * static_cast<double>(count)),
                root = 1 - variance - 3.09 * std::sqrt(variance);
@@ -33,8 +34,8 @@ const double thousand_to_one = std::log(1000.0);
 // explanation is likelier, so |z| is capped.
 constexpr double max_squared = 144;
 double lse_penalty(double z) { return std::min(z * z, max_squared) / 2; }
-// Returns a row's sum of (e / sigma)^2. It is also capped, because few rows may be far off: a
-// replayed rounding goes the other way at a tie, and a kernel may have two bugs.
+// Caps a row's sum of (e / sigma)^2, too, because a few rows may be far off: a replayed rounding
+// goes the other way at a tie, and a kernel may have two bugs.
 double capped(double squared, std::int64_t columns) {
   return std::min(squared, max_squared * static_cast<double>(columns));
 }

@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// Kinds of roundings that a replay and a looser spec describe.
+// Kinds that replays (split_results.cc) and looser specs (other_roundings.cc) have in common.
 inline constexpr const char* pv_in_fp16 = "P V";
 inline constexpr const char* o_in_bf16 = "O in bf16";
 

@@ -25,7 +25,7 @@ constexpr double max_error = 0.1;   // relative
 
 using Terms = std::array<double, terms>;
 
-// Returns the Chebyshev polynomials at the fraction of x: x - floor(x), or x to the nearest whole
+// Returns the Chebyshev polynomials at the fraction of x: x - floor(x), or x less the nearest whole
 // number. exp2 of a whole number has no error.
 Terms terms_at(double x, bool is_centered) {
   Terms values{};

@@ -9,8 +9,8 @@
 namespace plumbline {
 
 // Returns "the exponential has a relative error of up to 2e-04 …" if an error that depends only on
-// the fraction of the base-2 exponent, fitted to half of some rows, explains the others; otherwise
-// "".
+// the fraction of the base-2 exponent explains some rows, of which it was fitted to every other
+// one; otherwise "".
 std::string exponential_error(const FailingOutput& failing);
 
 }  // namespace plumbline

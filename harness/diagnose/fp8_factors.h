@@ -1,5 +1,5 @@
-// Checks if a failing output would be right if fp8 numbers were read by another factor. Text for
-// reports; no verdict depends on it.
+// Checks if a failing output would be right if fp8 numbers were multiplied by another factor. Text
+// for reports; no verdict depends on it.
 #pragma once
 
 #include <string>

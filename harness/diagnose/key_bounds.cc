@@ -25,7 +25,7 @@ std::string_view in_words(Zeros zeros) {
   return zeros == Zeros::both ? "K and V are" : zeros == Zeros::k ? "K is" : "V is";
 }
 
-// A row under each bound that hides another number of its keys.
+// A row's misfit for each number of its keys that may lie before the bound.
 struct BoundedRow {
   RowId id;
   bool is_wrong = false;           // as stated

@@ -39,8 +39,8 @@ RoundingSpec fp32_spec(const Problem& problem) {
 
 constexpr auto rounding_spec_page = "docs/judging-formulas.md, \"Rounding spec\"";
 
-// Returns the rounding models of fp32 inputs. Tensor cores have the accumulator that keeps the
-// fewest bits: sm_80's.
+// Returns the rounding models of fp32 inputs. Those of tensor cores have the accumulator that keeps
+// the fewest bits, that of sm_80.
 std::vector<Rung> fp32_ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem);
   RoundingSpec bf16x3 = fp32;
@@ -84,7 +84,7 @@ std::vector<Rung> fp8_ladder(const Problem& problem) {
   const std::string p_rounded =
       fmt::format("P to {}{} before P V", name(problem.dtype),
                   strict.p_prescale == 1 ? "" : fmt::format(" times {}", strict.p_prescale));
-  // A kernel that widens inputs and keeps P in fp32 rounds less than `of_widened` permits.
+  // A kernel that widens inputs but keeps P in fp32 needs no rung: `of_widened` permits its errors.
   const Rung of_widened{
       "widened",
       fmt::format("Q, K and V to {0} after their scales, P to {0} before P V", name(wide)),
@@ -136,7 +136,8 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   Rung rung{"spec", "", "", strict_spec(problem)};
   Errors errors;
   constexpr auto page = "see docs/judging-formulas.md, \"Rounding spec\"";
-  // A run writes all fields into a dump, also flags that its contract has for other dtypes.
+  // True for the text that a run writes into a dump: all fields. It may have idle flags, which the
+  // contract sets for other dtypes.
   bool is_full_text = false;
   std::vector<std::string_view> parts = split(text, ' ');
   // p_dtype sets p_prescale, so it comes first.

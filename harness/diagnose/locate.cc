@@ -17,13 +17,13 @@ namespace plumbline {
 namespace {
 
 constexpr double diagnosis_cost_limit = 2e8;  // multiply-adds spent on a diagnosis
-// A scale or denominator that explains a smaller share of the squared error is named only if no
-// dimension separates right from wrong. If a row holds the result of other keys or of another row,
-// any direction along the output explains about half of its squared error.
+// A scale or denominator that explains at least this share of the squared error is named at once.
+// Otherwise heads, columns and rows are tried first: if a row holds the result of other keys or of
+// another row, any direction along the output explains about half of the row's squared error.
 constexpr double explains = 0.75;
 // A dropped or repeated key, or an edge, must explain at least this share of the squared error
 // beyond rounding, in the rows that it is about. The share is below 1, because one factor does not
-// fit all rows. Without a key of weight p, a row moves by p / (1 - p), not p.
+// fit all rows: without a key of weight p, a row moves by p / (1 - p), not p.
 constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
 constexpr double false_location_share = 1e-3;
@@ -85,7 +85,7 @@ class Locator {
   }
 
  private:
-  // A fit for each of a range of keys; none if no fitted row sees the key.
+  // One fit for each key of a range; nullopt if no fitted row sees the key.
   using KeyFits = std::vector<std::optional<Fit>>;
   enum class Direction { scale, denominator, last, first, beyond_last, before_first, key };
 
@@ -155,7 +155,7 @@ class Locator {
     return left <= 0 ? 1 : z * z / (z * z + left);
   }
 
-  // Returns the |z| that the best hypothesis, whose own is `z`, would reach by chance (locate.h).
+  // Returns the |z| that the best hypothesis would reach by chance (locate.h). `z`: its actual z.
   double chance(double z) const {
     const Energy energy = energy_of_best();
     const double left = energy.elements > 0 ? (energy.squared - z * z) / energy.elements : 0;
@@ -214,7 +214,7 @@ class Locator {
       KeyRange keys = no_keys;
       for (const std::size_t r : rows)
         keys = joined(keys, geometry_.visible_keys(of.first, row(r).row, row(r).head));
-      // fit_outside() reads the two keys next to a row's.
+      // fit_outside() also reads the keys directly before and after those of a row.
       keys = {std::max<std::int64_t>(keys.begin - 1, 0),
               std::min(keys.end + 1, geometry_.length_kv(of.first))};
       RowReplay replay(context_, of.first, of.second, keys);
@@ -274,7 +274,7 @@ class Locator {
     fit_outside(r, replay, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
   }
 
-  // Returns p_k (s_k - mean s) of each key: sum_k of it times v_k is d o / d log scale.
+  // Returns w_k = p_k (s_k - mean s) of each key. sum_k w_k v_k is d o / d log scale.
   static std::vector<double> weights_by_log_scale(const RowDetail& detail) {
     std::vector<double> weights(detail.p.size(), 0.0);
     double mean = 0;
@@ -366,7 +366,8 @@ class Locator {
     return best;
   }
 
-  // Returns the best hypothesis' direction in a row, in units of the output; empty if it has none.
+  // Returns the best hypothesis' direction in a row, in units of the output; empty if the
+  // hypothesis is not about this row.
   std::vector<double> direction(const RowId& id, const RowReplay& replay,
                                 const RowDetail& detail) const {
     if (best_ == Direction::denominator) return detail.o;

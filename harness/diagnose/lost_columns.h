@@ -1,5 +1,5 @@
-// Recognises some columns of one key's V that are missing. Text for reports; no verdict depends on
-// it.
+// Recognises an output that lacks one key's V in some columns. Text for reports; no verdict depends
+// on it.
 #pragma once
 
 #include <string>

@@ -77,7 +77,7 @@ InfiniteLses infinite_lses(const FailingOutput& failing) {
   return found;
 }
 
-// Returns true if all LSEs of the reference's rows that are finite are within the limit.
+// Returns true if all finite LSEs of the reference's rows are within the limit.
 bool finite_lses_are_right(const FailingOutput& failing) {
   const Reference& reference = *failing.reference;
   for (std::size_t r = 0; r < reference.lse.size(); ++r) {

@@ -70,7 +70,7 @@ void add_rounded_q(const FailingOutput& failing, ExplanationRanking& ranking) {
   for (const DType dtype : {DType::tf32, DType::bf16, DType::f16}) {
     if (dtype == DType::tf32 && !is_fp32) continue;
     for (const double unit : {std::numbers::log2e, 1.0}) {
-      // The kind is that of the sigma of the same rounding.
+      // add_scales() adds the looser spec with this rounding under the same kind.
       ranking.add(kind_of("Q", dtype),
                   fmt::format("Q is rounded to {} after the softmax scale", name(dtype)),
                   [&, dtype, unit](const RowId& id) {
@@ -123,8 +123,8 @@ RoundingSpec spec_of_p(const FailingOutput& failing, bool is_normalized) {
   return spec;
 }
 
-// Returns the claim of spec_of_p(): the rounding, if that of the judged spec is finer; otherwise
-// the rounding model, if that is looser. It has no sentence if the judged spec permits it.
+// Returns the claim of spec_of_p(): the rounding of P if the judged spec rounds P less; otherwise
+// the rounding model if that is looser than the judged spec; otherwise a claim without a sentence.
 Claim claim_of_p(const FailingOutput& failing, bool is_normalized) {
   const DType dtype = failing.geometry->problem().dtype;
   if (may_be_p(failing, dtype)) {
@@ -163,7 +163,7 @@ void add_rounded_p(const FailingOutput& failing, ExplanationRanking& ranking) {
       [dtype](double p, double sum) { return round_to(round_to(p, dtype) / sum, dtype) * sum; });
 }
 
-// Adds a rounding model. It has a sentence if it is looser than the judged spec.
+// Adds a rounding model, with a sentence only if the model is looser than the judged spec.
 void add_rung(const FailingOutput& failing, const Rung& rung, ExplanationRanking& ranking) {
   const RoundingSpec& judged = *failing.spec;
   if (rung.spec == judged) return;
@@ -225,7 +225,7 @@ void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
 
 RankedChange rank_changes(const FailingOutput& failing) {
   ExplanationRanking ranking(failing);
-  // Goes before changes that may change nothing in these rows, such as Q K^T clamped.
+  // Competes with changes that may change nothing in these rows, such as Q K^T clamped.
   ranking.add("as stated", "", [&](const RowId& id) { return ranking.answers().stated(id); });
   add_rounded_s(failing, ranking);
   if (!failing.geometry->problem().is_merge()) {
@@ -241,7 +241,7 @@ RankedChange rank_changes(const FailingOutput& failing) {
   const auto rungs = rungs_of(failing);
   const auto rung = std::ranges::find(rungs, best.kind, &Rung::name);
   if (rung == rungs.end()) return {std::move(best.sentence), false};
-  // A replay may win by the rows of the ranking alone.
+  // If a replay won, it was compared on the rows of the ranking alone.
   if (!likelihood_by(failing, rung->spec, second_look(failing))) return {};
   return {std::move(best.sentence), true};
 }

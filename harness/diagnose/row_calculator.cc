@@ -161,7 +161,7 @@ CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variati
 
 void RowCalculator::read_query(const RowId& id, std::span<double> to) const {
   const double scale = load_query(geometry_, failing_.inputs, reference_context_.model, id, to);
-  // A pre-scaled Q holds the softmax scale.
+  // Removes the softmax scale that a pre-scaled Q holds.
   for (double& x : to) x *= scale / problem_.softmax_scale();
 }
 
@@ -217,7 +217,7 @@ RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) cons
     misfit.log_sigmas += std::log(sigma);
   }
   if (failing_.outputs.lse == nullptr) return misfit;
-  // The logarithm of a negative sum may be any number.
+  // If the sum is negative, a kernel may return any LSE.
   if (std::isnan(answer.lse)) return misfit;
   const double got_lse = lse_at(geometry_, failing_.outputs, row(r));
   // An fp32 LSE that is larger than stated has a larger error.

@@ -39,7 +39,7 @@ struct RowVariation {
   std::function<double(const LogitShape& shape, double product, std::int64_t key)> logit;
   DType s_rounded = DType::none;  // dtype to which `logit` rounds
   // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` adds the unrounded p and
-  // the sink. `ties` may get the spacing of each p that fp32 errors may round the other way.
+  // the sink. May set ties[i] to the spacing at p[i] if an fp32 error may round p[i] the other way.
   std::function<void(std::span<const std::int64_t> keys, std::span<double> p, double sum,
                      std::span<double> ties)>
       round_p;
@@ -50,7 +50,7 @@ struct CalculatedRow {
   std::vector<double> o;           // [head_dim_vo], before an fp8 output saturates
   double lse = 0;                  // natural units
   double lse_tie = 0;              // standard deviation of lse due to ties of rounded logits
-  std::vector<double> o_tie;       // the same of o, if rounded numbers may be at ties; or empty
+  std::vector<double> o_tie;       // standard deviation of o due to ties; may be empty
   double sum_p2 = 1;               // sum of the squared weights
   bool has_stated_values = false;  // V is read as stated
 };
@@ -93,8 +93,8 @@ class RowCalculator {
   bool is_row(const RowId& id) const {
     return is_query(id) && geometry_.visible_count(id.sample, id.row, id.head) > 0;
   }
-  // Return the row that lies at the place of `id` in a sample if the tensor has heads before rows
-  // and is read as rows before heads, and the reverse.
+  // Return the row at the place of `id` in a sample of a tensor that has heads before rows but is
+  // read as rows before heads, and the reverse.
   RowId with_heads_first(RowId id) const;
   RowId with_rows_first(RowId id) const;
   // Returns the part of the logits that the spec's LSE lacks (lse_without_row_bias).
@@ -107,7 +107,7 @@ class RowCalculator {
 
   // Returns the row's result under a variation.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
-  // Read one vector as the products see it, a pre-scaled Q without its scale.
+  // Read one vector as the products see it. The softmax scale is removed from a pre-scaled Q.
   void read_query(const RowId& id, std::span<double> to) const;
   void read_key(std::int64_t sample, std::int64_t key, std::int64_t head,
                 std::span<double> to) const {
@@ -137,8 +137,8 @@ class RowCalculator {
   }
   // Returns true if the stated problem explains the row.
   bool is_right(std::size_t r) const { return explains(r, stated(row(r))); }
-  // Returns the same by the sigma of an average element, which fits() uses for answers with other
-  // values of V. If this is true, such an answer explains nothing.
+  // Returns is_right() by the sigma of an average element, by which misfit() measures answers with
+  // other values of V. If the row is right by this sigma, such an answer explains nothing.
   bool is_right_on_average(std::size_t r) const;
   // Return true if every row of `rows` is right.
   bool are_right(std::span<const std::size_t> rows) const {

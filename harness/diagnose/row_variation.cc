@@ -109,7 +109,7 @@ bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& in
   });
 }
 
-// Returns the sink of each head in `indices` at which a row's output has the length that it has.
+// Returns for each head in `indices` the sink that gives a row's output its size.
 std::map<std::int64_t, double> fitted_sinks(const FailingOutput& failing, const RowCalculator& rows,
                                             const std::vector<std::size_t>& indices) {
   const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, *failing.reference);

@@ -22,8 +22,9 @@ constexpr double max_share = 0.01;  // of the elements
 // suspicious_rms times the rms error of the others.
 constexpr double suspicious_share = 0.6, suspicious_rms = 5;
 constexpr double max_share_of_rows = 0.05;
-// Limit of the rms error of what is right: that of kernels that round like the strict spec, because
-// limits for few rows are wider.
+// Limits of the rms error of all right elements, and of those in the row or column of a wrong one.
+// The first is that of kernels that round like the strict spec, because failing.limits are wider
+// for few rows.
 constexpr double right_rms = Limits{}.rms, right_rms_of_line = 1.5;
 
 // The elements beyond their limits, and what is left without them.
@@ -57,7 +58,7 @@ class Elements {
   }
 
  private:
-  // A loose spec hides elements that are wrong beside one that it does not hide.
+  // Adds wrong elements that a loose spec keeps within their limits.
   void add_suspicious() {
     const double threshold = std::max(suspicious_share * failing_.limits.peak,
                                       suspicious_rms * rms([](std::size_t) { return true; }));
@@ -98,8 +99,8 @@ class Elements {
   std::vector<std::size_t> wrong_;  // ascending
 };
 
-// Returns "2 rows are wrong, all others are right: ". Names the number of compared ones if others
-// were not compared.
+// Returns "2 rows are wrong, all others are right: ". Adds the number of compared ones if the rows
+// are a sample.
 std::string are_wrong(std::size_t wrong, std::string_view what, std::size_t compared,
                       const Reference& reference) {
   const std::string of =

@@ -1,4 +1,4 @@
-// Merges the results of splits, each row's sums taken once per block of keys.
+// Merges the results of splits from sums that are taken once for each row and block of keys.
 #include "harness/diagnose/split_results.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ struct RowSums {
 // How splits are kept and merged. A function that is not set changes nothing.
 struct SplitRule {
   DType partial = DType::none;  // dtype of partial outputs
-  std::size_t last_tile = 0;    // blocks of the last tile that each LSE lacks, if there are others
+  std::size_t last_tile = 0;    // blocks of the last tile, which each split's LSE lacks; 0: none
   std::function<double(double)> kept_lse = nullptr;  // an LSE as kept, in natural units
   std::function<double(double below_largest)> weight =
       nullptr;  // weight at a distance from the largest LSE
@@ -82,7 +82,7 @@ class SplitRows {
       for (std::size_t j = 0; j < answer.o.size(); ++j) {
         const double x = parts[i].o[j] / parts[i].weight, kept = round_to(x, rule.partial);
         answer.o[j] += w * kept;
-        // The stated sigma is that of splits of the right weight.
+        // The stated sigma covers fp32 errors of splits of the right weight only.
         answer.o_tie[j] =
             std::hypot(answer.o_tie[j], w * tie_at(x, kept, rule.partial, fp32_error * std::abs(x)),
                        w * fp32_error * kept);

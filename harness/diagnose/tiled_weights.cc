@@ -58,7 +58,7 @@ class TiledWeights {
   }
 
  private:
-  // The keys of a tile, and the tiles of a split, each of which has a maximum of its own.
+  // The number of keys of a tile, and of tiles of a split. Each split has a maximum of its own.
   struct Tiles {
     std::int64_t keys, of_split;
   };
@@ -66,12 +66,12 @@ class TiledWeights {
   void add_tiles(const Tiles& tile) {
     for (const DType dtype : coarser_dtypes) {
       if (!may_be_p(failing_, dtype)) continue;
-      // The kind is that of the sigma of the same rounding.
+      // The looser spec with this rounding has the same kind (other_roundings.cc, add_scales).
       add(kind_of("P", dtype), fmt::format("P is rounded to {}", name(dtype)), tile,
           {.dtype = dtype});
     }
     if (!can_replay_judged()) return;
-    // Goes before rules that may change nothing in these rows.
+    // Competes with rules that may change nothing in these rows.
     add("P as judged", "", tile, {.is_judged = true});
     add("small P", "P below the smallest normal number is flushed to zero", tile,
         {.is_judged = true, .flushes = true});
@@ -96,7 +96,8 @@ class TiledWeights {
     bool is_judged = false;
     bool flushes = false, starts_at_zero = false, sees_hidden = false;
   };
-  // The largest logits of the tiles up to one, in which the row sees keys.
+  // The largest logits from the start of a split to the end of a tile. Tiles in which the row sees
+  // no key do not count.
   struct Tile {
     double visible = no_logit, all = no_logit;
     double maximum(const Rule& rule) const {

@@ -88,7 +88,7 @@ class Pages {
 // Adds rules by which a kernel may look up the wrong page.
 void add_page_rules(const Geometry& geometry, const Pages& pages, ExplanationRanking& ranking) {
   const std::int64_t batch = geometry.problem().batch;
-  // Another page of the same sample, if it has one.
+  // Maps to another page of the same sample, if the sample has that page.
   const auto within = [&pages](std::int64_t (*other)(std::int64_t)) {
     return [&pages, other](KeyAddress place) {
       const std::int64_t page = other(place.key / pages.size());
@@ -168,7 +168,8 @@ void add_single_pages(const Geometry& geometry, const Pages& pages, ExplanationR
   }
 }
 
-// Adds softcaps that no other cap equals (alternative_problems.cc has those).
+// Adds wrong softcaps that equal no other value of the cap (alternative_problems.cc tries other
+// values).
 void add_softcaps(const Problem& problem, ExplanationRanking& ranking) {
   if (problem.softcap == 0) return;
   const auto add = [&](std::string_view how, auto logit) {

@@ -53,7 +53,7 @@ class LseExplainer {
     const auto stated = [](const Row& row) { return row.stated; };
     if (rows_.size() < 2 || fits(stated)) return "";
     if (std::string found = explanation(); !found.empty()) return "only the LSE is wrong: " + found;
-    // Rows with one split or one tile may be right.
+    // Rows with a single split or tile may be right, so the other rows are tried alone.
     std::erase_if(rows_, [&](const Row& row) { return is(row, row.stated); });
     const std::string found = explanation();
     return found.empty() ? "" : "only the LSE is wrong, in some rows: " + found;
@@ -104,7 +104,7 @@ class LseExplainer {
     return std::abs(row.got - expected) <= row.tolerance + 0x1p-21 * std::abs(expected);
   }
 
-  // Returns true if at least half of the rows have a prediction, and it is their LSE.
+  // Returns true if at least half of the rows have a prediction, and each prediction is right.
   bool fits(const std::function<std::optional<double>(const Row&)>& predict) const {
     std::size_t tested = 0;
     for (const Row& row : rows_) {
@@ -194,7 +194,7 @@ class LseExplainer {
                        : "it lacks the row's part of the ALiBi bias, as FlashAttention-2 stores it";
   }
 
-  // K less its mean leaves the output as it is.
+  // Subtracting the mean of K from K changes the LSE, but not the output.
   std::string of_mean_key() const {
     const bool lacks = fits([&](const Row& row) {
       return row.stated - problem_.softmax_scale() * calculator_.mean_product(row.id);

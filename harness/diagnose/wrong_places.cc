@@ -61,8 +61,9 @@ class PlaceSearch {
   }
 
  private:
-  // Rows at a border have no next row, and then do not count. An explanation must fit all rows that
-  // count: half of them, and rows that are wrong as stated.
+  // A row without an answer does not count, for example a last row that has no next row. An
+  // explanation must fit all rows that count. These must be at least half of the rows, and include
+  // two wrong rows if there are as many.
   bool explains(const Explanation& explanation, bool lse_as_stated) const {
     std::size_t tested = 0, wrong = 0;
     for (std::size_t n = 0; n < rows_.size(); ++n) {
@@ -213,7 +214,7 @@ class PlaceSearch {
   // Explanations by K and V whose memory has another order of dimensions.
   void add_layouts(std::vector<Explanation>& all) const {
     if (problem_.is_paged() || problem_.scale_tokens() > 0) return;
-    // The memory of a short sample has seq_kv keys. A kernel may also count valid keys alone.
+    // A kernel may order all seq_kv keys of a padded sample, or its valid keys alone.
     if (problem_.is_padded()) add_layouts(all, true);
     add_layouts(all, false);
   }
@@ -246,8 +247,9 @@ class PlaceSearch {
         });
   }
 
-  // Returns a function that reads each element of a vector from `place`, given the element's place
-  // in keys before heads before dimensions. Returns an empty function if this costs much.
+  // Returns a function that reads each element of a vector from the element that `place` returns
+  // for its offset in the stated order: keys, heads, dimensions. Returns an empty function if this
+  // would cost too much.
   template <class Place>
   decltype(RowVariation::read_key) reader(bool is_value, bool counts_padding,
                                           const Place& place) const {
@@ -338,7 +340,7 @@ class PlaceSearch {
          }});
   }
 
-  // Explanations by keys from a bound on.
+  // Explanations by keys that are read from key 0 on instead of from a bound on.
   void add_keys(std::vector<Explanation>& all) const {
     const auto wrapped = [&](std::int64_t bound, std::string_view why) {
       all.push_back(

@@ -15,9 +15,9 @@ struct Outcome;
 // - the bits are the acknowledged ones, or the error is not worse by more than drift_noise(),
 // - and a time finding's time is not worse by more than time_noise().
 //
-// A note then names who acknowledged it, why, and the replaced verdict. Only a note is added if it
-// got worse, if a time finding has no acknowledged time, and from the day `until` on.
-// Other judgements do not change. `today`: "2027-01-30" in UTC; "" = nothing has expired.
+// A note then names the user, the reason and the replaced verdict. If the outcome got worse, if a
+// time finding has no acknowledged time, or from the day `until` on, the verdict stays and a note
+// says why. Other judgements do not change. `today`: "2027-01-30" in UTC; "" = nothing has expired.
 Judgement judge_acknowledged(Judgement judgement, const Outcome& outcome,
                              const Acknowledgement& acknowledged, std::string_view today);
 

@@ -38,8 +38,8 @@ struct TimeHistory {
   // true if the level changed at this run: a confirmed improvement, or an accepted failure
   std::vector<bool> starts_level = {};
 };
-// A known regression of the case, and why a user lets it pass for now. Its outcome is never a
-// baseline.
+// A known regression of the case, and why a user lets it pass for now. The acknowledged outcome is
+// never a baseline.
 struct Acknowledgement {
   std::string who, why;
   std::string until;      // "2027-01-30"; "" = no end

@@ -41,8 +41,8 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
   }
 }
 
-// Compares with the pin, which shows the sum of steps that are each within noise. An improvement on
-// the pin was reported when it happened.
+// Compares with the pin, because many steps that are each within noise may add up. An improvement
+// on the pin was reported when it happened.
 void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || pinned.elements == 0 ||
       outcome.output_digest == pinned.output_digest)

@@ -27,7 +27,7 @@ void compare_terms(const Outcome& outcome, const ContractSnapshot& now, const Ba
 
 // Adds ChangeKind::faster_less_accurate to a judgement with ChangeKind::faster if the error grew by
 // more than in 19 of 20 legal retilings: the kernel may do less work. The verdict does not change.
-// Call it again after adding ChangeKind::faster to a finished judgement; it adds the change once.
+// Call this after adding ChangeKind::faster. Repeated calls add the change once.
 void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
                               Judgement& judgement);
 

@@ -57,7 +57,8 @@ Judgement judge_invariance(const InvarianceOutcome& outcome) {
                  {kind, 0, 0, "nothing was compared: the calls have no row in common"});
     return builder.finish();
   }
-  // Many legal kernels multiply a hidden value by a weight of 0, so this is a property.
+  // Many legal kernels multiply a hidden NaN by a weight of 0, so only a promise makes this a
+  // fault.
   if (outcome.invariance == Invariance::hidden_keys && outcome.promise == Promise::none &&
       agreement(outcome) == "beyond") {
     builder.at_least(Verdict::unsupported);

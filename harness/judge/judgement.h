@@ -23,7 +23,7 @@ struct Finding {
 // A time compared with earlier times of its series.
 struct TimeAgainstPast {
   int runs = 0;      // nights that the level rests on
-  double ratio = 0;  // its time_ratio over the level
+  double ratio = 0;  // time_ratio over the level
   bool operator==(const TimeAgainstPast&) const = default;
 };
 

@@ -9,8 +9,8 @@
 namespace plumbline {
 namespace {
 
-// Returns the problem with the defaults of all fields that leave the values of Q, K and V and the
-// arithmetic of a row alone.
+// Returns the problem with the defaults of all fields that affect neither the values of Q, K and V
+// nor the arithmetic of a row.
 Problem without_shape(const Problem& problem) {
   Problem values = problem;
   const Problem defaults;

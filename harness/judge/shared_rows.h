@@ -17,7 +17,7 @@ namespace plumbline {
 
 class SharedRows {
  public:
-  // Adds a case whose score has variance 1. Its rows that see keys count alike.
+  // Adds a case whose score has variance 1. All its rows that see keys have the same weight.
   void add(const Problem& problem);
   // Returns the variance of the sum of the scores added: their number if no row is shared, its
   // square if all cases have the same rows. Two occurrences of a row that see n and m keys, k of
@@ -26,7 +26,7 @@ class SharedRows {
 
  private:
   struct Row {
-    std::string values;  // id of the problem without the fields that leave Q, K and V alone
+    std::string values;  // problem_id(without_shape(problem))
     std::int64_t sample, head_q, head_kv, position;
     bool operator<(const Row& other) const {
       return std::tie(values, sample, head_q, head_kv, position) <
@@ -35,8 +35,8 @@ class SharedRows {
   };
   using Keys = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // first, last + 1, visible
   // Returns the rows that see keys. Recorded samples count as full, because the file with their
-  // lengths may be missing where a stored run is judged. All of a recording without a digest is one
-  // row, because nothing shows which rows its cases share.
+  // lengths may be missing where a stored run is judged. A whole recording without a digest counts
+  // as one row, because nothing shows which rows its cases share.
   static std::vector<std::pair<Row, Keys>> rows_of(const Problem& problem);
 
   struct Weight {

@@ -22,8 +22,9 @@ namespace {
 constexpr std::size_t min_drift_cases = 30;
 constexpr double drift_chance = 1e-6;
 // The median ratio is 1.18 to 1.20 for a kernel that rounds P twice, and at most 1.0995 for legal
-// retilings (a lagging maximum over tiles of 16 keys: the largest key loses its exact P = 1, in
-// some cases). evidence/judging.md, "Drift", has the distributions on both sides of the two limits.
+// retilings (tiles of 16 keys with a lagging maximum, under which the largest P is no longer an
+// exact 1 in some cases). evidence/judging.md, "Drift", has the distributions on both sides of the
+// two limits.
 constexpr double median_limit = 1.12;
 // An error that is added everywhere, as by partial results in 16 bits, makes three quarters of the
 // cases worse by this much: the lower quartile is 1.09 to 1.36. For legal retilings it is at most
@@ -55,7 +56,7 @@ struct Signs {
   bool improved() const { return upper_tail(better, worse + better) < drift_chance; }
 };
 
-// Requires sorted values. At least three quarters of them are as large as the result or larger.
+// Requires sorted values. At least three quarters of the values are at least the result.
 double lower_quartile(const std::vector<double>& sorted) {
   return sorted.empty() ? 1 : sorted[(sorted.size() - 1) / 4];
 }

@@ -70,7 +70,7 @@ GatedTime figures(const Screening& screening, const Past& past) {
 std::string change_text(double change) {
   const double factor = std::exp(std::abs(change));
   const std::string_view direction = change < 0 ? "faster" : "slower";
-  // Two digits of a percentage from 99.5 on would be "1e+02".
+  // A percentage from 99.5 on, with two digits, would be printed as "1e+02".
   return factor < 1.95 ? fmt::format("{:.2g} % {}", std::abs(percent_of(change)), direction)
                        : fmt::format("{:.3g} times {}", factor, direction);
 }
@@ -115,8 +115,8 @@ void add_finding(Verdict verdict, const Screening& screening, std::string text,
        std::exp(screening.change), std::exp(screening.limit), std::move(text)});
 }
 
-// Returns a confirmed drift from the pin that fresh processes show although the candidate was
-// another finding. Their mean replaces tonight's own time, which may be a spike.
+// Returns a drift from the pin that fresh processes confirm although the candidate was another
+// finding. The mean of the fresh processes replaces tonight's own time, which may be a spike.
 std::optional<Screening> confirmed_drift(const Screening& screening, const Past& past,
                                          const std::vector<double>& fresh,
                                          const GateOptions& options) {

@@ -30,8 +30,8 @@ bool is_gated(const Outcome& outcome, const Judgement& judgement);
 // `level`: level_of(nights_of(past.times)), if the caller has it.
 Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options,
                       const GateLevel* level = nullptr);
-// Returns true if a second measurement in the same night would have been a candidate, had it been
-// the first.
+// Returns true if a time with this ratio, from a second measurement in the same night, would be a
+// candidate.
 bool would_be_candidate(double ratio, const Past& past, const GateOptions& options);
 
 // Returns true if fresh processes should measure the case again.
@@ -45,9 +45,9 @@ bool is_candidate(const Screening& screening);
 // - slower or faster: also regressed if they confirm a drift from the pin, but no slowdown
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
-// Excludes the time of a suspect night or a disturbed case: it is not judged, and is not a
-// baseline. A slower time beyond twice its limit, after subtracting the night's common shift (ln),
-// is unconfirmed.
+// Excludes the time of a suspect night or a disturbed case: the time is not judged, and is not a
+// baseline. If a slowdown minus the night's `common_shift` (a logarithm) exceeds twice its limit,
+// the verdict is unconfirmed.
 void exclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                   const GateOptions& options, double common_shift, const std::string& why,
                   Judgement& judgement);

@@ -230,8 +230,9 @@ class Calls {
     outcome_.cause = with_change(outcome_.call_difference, rows, measurement_, "the first call");
   }
 
-  // Returns what changed, `difference`, and why. The cause of `failed`, one of the two calls, is
-  // kept if it explains that call. `rows`: the output of the later call.
+  // Returns `difference` and its cause, followed by the cause of `failed`, one of the two calls, if
+  // that explains the call's output or if nothing else explains the difference. `rows`: the output
+  // of the later call.
   std::string with_change(const std::string& difference, const std::vector<double>& rows,
                           const Measurement& failed, const std::string& name) const {
     const std::string& cause = failed.outcome.cause;

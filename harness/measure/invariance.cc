@@ -145,7 +145,7 @@ class RowCopier {
  private:
   static constexpr int nan_byte = 0xFF;  // bytes 0xFF are NaN in every float format
 
-  // Copies a vector; nullptr: fills it.
+  // Copies a vector. If `from` is nullptr, fills the vector with hidden_byte_.
   void put(const std::byte* from, std::int64_t from_offset, std::byte* to, std::int64_t to_offset,
            std::size_t size, std::int64_t count) const {
     std::byte* const at = to + static_cast<std::size_t>(to_offset) * size;

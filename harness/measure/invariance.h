@@ -1,4 +1,4 @@
-// Measures invariances: if a case's rows keep their bits in a transformed call. Calls run in a
+// Measures if a case's rows keep their bits in a transformed call (an invariance). Calls run in a
 // worker with guard bytes and poison, like any case. The reference is computed only if bits differ,
 // to measure the difference.
 #pragma once
@@ -34,7 +34,8 @@ class InvarianceMeasurer {
                      const Contracts&) = delete;
 
   // Calls `done` with one outcome for each of `invariances`. If the case itself does not run, all
-  // of them get its status. A crash that does not repeat in a fresh process goes to `late`.
+  // outcomes get the status of its call. A crash that does not repeat in a fresh process goes to
+  // `late`.
   void measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
                const std::function<void(InvarianceOutcome)>& done,
                const std::function<void(const LateCrash&)>& late);
@@ -46,7 +47,8 @@ class InvarianceMeasurer {
                      std::string& why_not);
   Answer run(const Base& base, const VariantCall& call, Worker& worker);
   Answer run_in_worker(const Base& base, const VariantCall& call);
-  // Runs the call. If a process that had served other cases crashed, repeats it in a fresh one.
+  // Runs the call. If it crashes or changes inputs in a process that had served earlier calls, runs
+  // it again in a fresh process.
   Answer run_and_confirm_crash(const Base& base, const VariantCall& call);
   // Drops the worker `key`, so that the next request starts a fresh process.
   void restart_worker(const std::string& key);

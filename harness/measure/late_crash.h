@@ -22,8 +22,8 @@ struct ServedCase {
 struct LateCrash {
   std::string what;     // "SIGSEGV in run: write 23552 bytes before v"
   std::string seen_in;  // case id; "" if no call was running
-  // In the order in which they ran: the case that crashed again when it ran alone, otherwise all
-  // cases that the process had served.
+  // The case that crashed again when it ran alone, otherwise all cases that the process had served,
+  // in the order in which they ran.
   std::vector<ServedCase> suspects;
   bool is_proven = false;  // the only suspect crashed again
 

@@ -33,7 +33,7 @@ struct MeasureOptions {
   std::filesystem::path reference_cache;                      // empty: no cache
   std::shared_ptr<const ReferenceLibrary> reference_library;  // null: compute on the CPU
   std::filesystem::path save_failures;                        // directory; empty: do not save
-  std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
+  std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: not explained
   std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
   int time_repetitions = 90;            // maximum in all usual rounds together
   // Extra rounds for a case with too few quiet rounds (time_rounds.h).
@@ -68,8 +68,8 @@ struct ProviderErrors : Errors {
 tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options);
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
 // Returns the CUDA devices that the providers list, and the providers that have no kernels because
-// a library is missing. If no provider lists a device but there is a driver, assumes "cuda:0" to
-// "cuda:7".
+// a library is missing. If no provider lists a device, although has_cuda_device() is true or the
+// cuda provider is loaded, assumes "cuda:0" to "cuda:7".
 RunEnvironment run_environment(const std::vector<ProviderInfo>& providers);
 
 }  // namespace plumbline

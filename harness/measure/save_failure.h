@@ -15,8 +15,8 @@ struct Outcome;
 
 // Writes a dump that `plumbline check` reads (docs/dump-format.md). Tensors: q, k, v, out and lse
 // in storage order without the gaps of a view, the layout's index arrays, fp8 scales, ALiBi slopes,
-// sinks and mask bits. Metadata: the problem's attributes, the spec judged by, case_id, the cause
-// and the kernel's launch description. Returns the path: DIRECTORY/<XXH3-64 of the case
+// sinks and mask bits. Metadata: the problem's attributes, the spec used to judge, case_id, the
+// cause and the kernel's launch description. Returns the path: DIRECTORY/<XXH3-64 of the case
 // id>-<kernel>.safetensors.
 Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome,
                                  const Geometry& geometry, const InputView& inputs,

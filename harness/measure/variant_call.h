@@ -15,8 +15,8 @@ enum class PageOrder { shuffled, reversed };
 // Returns the problem with other input values, for rows that match no row of the case. Recorded
 // inputs are dropped, because they have no values for such rows.
 Problem with_other_values(Problem problem);
-// Also states the side inputs, because a problem with another seed draws another scale of an fp8
-// output.
+// Returns the lengths, pages and side inputs of `geometry`. Side inputs are stated because a
+// problem with another seed draws another scale of an fp8 output.
 StatedLayout stated_as(const Geometry& geometry);
 // Assigns pages of `problem` to the lengths in `stated`.
 void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,

@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Keys by which a neighbour or a cache is longer; not a multiple of any tile.
+// Extra keys of a longer neighbour or cache; not a multiple of any tile.
 constexpr std::int64_t more_keys = 67;
 // Elements between the rows of a view; keeps rows aligned to 64 bytes.
 constexpr std::int64_t row_gap = 32;
@@ -111,8 +111,8 @@ bool has_several_rows(const Geometry& base) {
   return std::ranges::any_of(base.seqlens_q, [](std::int32_t rows) { return rows > 1; });
 }
 
-// Returns the number of keys that exist for a sample's rows before `end`, if later keys are not
-// computed yet.
+// Returns the number of a sample's keys after its rows before `end`, if the keys of later rows do
+// not exist yet.
 std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t end) {
   if (base.problem().mask == Mask::none) return base.length_kv(sample);
   return std::max<std::int64_t>(0, base.length_kv(sample) - base.length_q(sample) + end);

@@ -48,7 +48,7 @@ struct Variants {
 // Returns the untransformed call of the case.
 VariantCall own_call(const Geometry& geometry);
 
-// Returns which keys of a sample any of its rows sees.
+// Returns, for each key of a sample, true if a row of the sample sees the key.
 std::vector<bool> seen_keys(const Geometry& geometry, std::int64_t sample);
 
 // `split_option` is the provider option that sets the number of KV splits; "" = there is none.

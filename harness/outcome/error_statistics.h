@@ -46,7 +46,7 @@ struct ErrorStatistics {
   PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
   bool has_elsewhere = false;  // some rows have no reference
-  // max |e| in those rows, over the largest error that the scales of the other rows allow
+  // max |e| in these rows, in units of a rough upper bound of sigma (rough_pass.h)
   double elsewhere = 0;
   bool has_suite_scores = false;
   double shrink_z = 0, temperature_z = 0;  // signed, clipped to +-6 only when summed

@@ -20,8 +20,8 @@ ErrorCurve expected_errors(const ErrorPicture& picture, double rest = 1);
 double rest_of(const ErrorPicture& picture, double rms);
 
 // The counts that a bin of a correct kernel may have. A single bin lies outside in one of 4,100
-// cases, so 99 of 100 correct outputs lie within the whole band. The `columns` errors of one row
-// share roundings, so they count as fewer independent errors.
+// cases, so 99 of 100 correct outputs lie within the whole band. The errors of a row's `columns`
+// elements share roundings, so they count as fewer independent errors.
 struct ErrorBand {
   ErrorCurve low{}, high{};
 };

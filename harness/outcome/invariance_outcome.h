@@ -24,7 +24,7 @@ struct InvarianceOutcome {
   std::string reason;
   int calls = 0;          // transformed calls compared with the case's own call
   int calls_refused = 0;  // transformed calls that the kernel refused
-  // compared elements of out and row outputs, and those of them with different bits or NaN
+  // compared elements of out and row outputs, and how many of these have different bits or NaN
   std::int64_t elements = 0, other_bits = 0;
   // The difference with the largest share of its limit. `sigmas` is its ratio to the standard
   // deviation of the difference of two legal results; infinite for NaN.

@@ -29,7 +29,7 @@ struct CaseRun {
   DeviceFacts device;  // the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
   std::string output_digest;  // XXH3-128 of all outputs, 32 hex digits; "" unless ok
-  // true if several calls were made into freshly poisoned outputs; true if all gave equal bits
+  // repeat_checked: several calls wrote freshly poisoned outputs; repeat_equal: with equal bits
   bool repeat_checked = false, repeat_equal = false;
   // Untimed calls (harness/measure/calls.h): 3, or 2 if a call takes too long; 0 = unknown.
   int calls = 0;
@@ -49,7 +49,8 @@ struct CaseRun {
   double wall_ms = 0;    // the whole measurement
   std::string saved_to;  // file of --save-failures, "" if none
   // Id of the case that was measured instead: the same kernel and problem on another architecture.
-  // The outcome is its copy, because the kernel uses no tensor cores. "" if this case was measured.
+  // This outcome is a copy of that case's, because the kernel uses no tensor cores. "" if this case
+  // was measured.
   std::string reused_from;
   std::optional<ExpectedFailure> expected = std::nullopt;  // from its suite
 };

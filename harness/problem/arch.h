@@ -20,10 +20,10 @@ inline constexpr auto emulated_arch_names = [] {
 }();
 constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
-// Returns the accumulator that "tensor_core" stands for: how mma.sync of that architecture sums
-// products of `operands`. fp32 operands go to tensor cores as tf32. An architecture without
-// fraction_bits in the table ("", a CPU, a newer GPU) has tensor_core_accumulator. For the others,
-// fp8 operands have fp8_accumulator.
+// Returns the accumulator that "tensor_core" stands for in a contract: how mma.sync of that
+// architecture sums products of `operands`. fp32 operands go to tensor cores as tf32. An
+// architecture without fraction_bits in the table ("", a CPU, a newer GPU) has
+// tensor_core_accumulator. For the others, fp8 operands have fp8_accumulator.
 //
 // The table is emulator/architectures.csv: {fp32, toward zero, fraction_bits, products per step}.
 // Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200, 5,000 rows per format. All rows

@@ -1,5 +1,5 @@
-// Flags of a rounding spec that exclude each other, or that change nothing. A header alone, because
-// providers use it too, and they link no library of the harness.
+// Flags of a rounding spec that exclude each other, or that change nothing. Header-only, because
+// providers also use it, and they link no library of the harness.
 #pragma once
 
 #include <string>

@@ -29,8 +29,8 @@ constexpr std::array<NumberFormat, all<DType>().size()> formats{{
 
 constexpr NumberFormat unknown_format{DType::none, 0, 0, 0, 0, 0, false};
 
-// power_of_two() down to subnormal doubles. Only those need ldexp, which takes longer than judging
-// an element.
+// power_of_two() that can also return subnormal doubles. Only these need ldexp, which takes longer
+// than judging an element.
 double any_power_of_two(int exponent) {
   return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent);
 }
@@ -59,7 +59,7 @@ std::uint8_t encode_fp8(float value, const NumberFormat& format) {
   const int exponent = std::max(exponent_of(rounded), format.min_exponent);
   const auto significand = static_cast<int>(rounded * power_of_two(format.bits - 1 - exponent));
   // The hidden bit of a normal significand carries into the exponent field. A subnormal significand
-  // has none, so the field stays 0.
+  // has no hidden bit, so the field stays 0.
   // clang-tidy 14 does not see that every format has bits.
   const int field = exponent - format.min_exponent;
   // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)

@@ -68,7 +68,8 @@ int significand_bits(DType dtype);
 // 2^-17, bf16 2^-134, fp32 2^-150, tf32 2^-137.
 double half_smallest_subnormal(DType dtype);
 double largest_finite(DType dtype);
-// Returns a value as an output of this dtype holds it, but for rounding: fp8 outputs saturate.
+// Limits a value to the range of an fp8 dtype, at which fp8 outputs saturate. Other dtypes leave it
+// unchanged.
 inline double saturated(double value, DType dtype) {
   return is_fp8(dtype) ? std::clamp(value, -largest_finite(dtype), largest_finite(dtype)) : value;
 }
@@ -79,7 +80,7 @@ double ulp(double value, DType dtype);
 // Exact for any double. NaN stays NaN; DType::none returns the value unchanged.
 double round_to(double value, DType dtype);
 // Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number. Both
-// keep the sign of a zero.
+// functions keep the sign of a zero.
 double truncate_to(double value, DType dtype);
 
 // Converts arrays, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.

@@ -21,9 +21,9 @@ std::string field_text(const Problem& problem, std::string_view key);
 std::string toml_string(std::string_view text);
 std::string toml_value(std::string_view key, const std::string& text);
 
-// Returns the keys and values with which set_field turns Problem{} into `problem`, in this order:
-// the dtype, heads, lengths, dimensions, and every other field that would otherwise have another
-// value. For recorded inputs it reads the file's header, as set_field does.
+// Returns the keys and values with which set_field turns Problem{} into `problem`, in the order of
+// field_names(): always the dtype, heads, lengths and dimensions, and every other field that would
+// otherwise have another value. For recorded inputs, reads the file's header, as set_field does.
 std::vector<std::pair<std::string_view, std::string>> fields_to_set(const Problem& problem);
 
 // Returns a case as a group of a suite, which read_suite expands to this case alone:

@@ -135,9 +135,9 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   return keys;
 }
 
-// View::far. Offsets in 32 bits wrap at 2^31 elements, which each distance exceeds: `far_span` in a
-// tensor that is spread once, `far_distance` between the tokens and between the samples of one that
-// is spread twice.
+// View::far. Both distances exceed 2^31 elements, at which 32-bit offsets wrap. A tensor that is
+// spread in one dimension spans `far_span`. One that is spread in tokens and samples spans
+// `far_distance` in each.
 constexpr std::int64_t far_span = std::int64_t{3} << 30, far_distance = std::int64_t{9} << 28;
 constexpr std::int64_t max_far_span = std::int64_t{5} << 30;
 constexpr std::int64_t far_alignment = 256;
@@ -168,8 +168,8 @@ void spread_rows(TensorShape& shape, const std::vector<std::int32_t>& lengths) {
 }
 
 // Spreads the tokens and the samples of a padded tensor. The heads of a token lie together. The
-// larger of both dimensions has the stride `fine`. The other's stride is a multiple of it and a row
-// more, so that the rows of its indices lie side by side and never meet.
+// larger dimension has the stride `fine`. The stride of the smaller one is a multiple of `fine`
+// plus a row, so that its indices' rows lie side by side and never overlap.
 void spread_tokens_and_samples(TensorShape& shape) {
   if (shape.elements == 0) return;
   const auto [samples, tokens, heads, dim] = shape.extent;

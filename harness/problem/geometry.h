@@ -111,8 +111,7 @@ class Geometry {
   // Returns the number of visible keys.
   std::int64_t visible_count(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
   bool sees(std::int64_t sample, std::int64_t row, std::int64_t key, std::int64_t head = 0) const;
-  // Returns the bias of the row's valid key 0, followed by those of the next keys; nullptr without
-  // a bias.
+  // Returns the biases of the row's valid keys, from key 0 on; nullptr without a bias.
   const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   bool has_hidden_keys() const { return problem_.has_hidden_keys(); }
 

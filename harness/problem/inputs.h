@@ -8,8 +8,8 @@
 //   normal        z
 //   uniform       U(-1, 1)
 //   llm           z, but in 3 % of the dims K is 8 to 20 times and Q 2.5 times larger, so that
-//                 logits reach 30 to 70. There is at least one such dim, and all positions and
-//                 samples of a key head and its query heads have the same ones
+//                 logits reach 30 to 70. There is at least one such dim. The dims are the same at
+//                 all positions and in all samples of a key head and its query heads
 //   peaky         Q = 16 z, K = z: logits of standard deviation 16, most rows nearly one-hot
 //   near_uniform  0.02 z: all weights of a row round alike
 //   sink          key 0 has p between 0.92 and 0.97 for a query that sees all keys of its sample;
@@ -95,8 +95,9 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 // power-of-two number of keys of equal weight. Weights, denominator and sums are then exact in
 // fp32, and no legal rounding of P changes them.
 // Callers may demand equality only if the fp64 o is itself a number of the output dtype, and only
-// of kernels that keep split partials in fp32. A single visible key counts only for 16-bit outputs:
-// its logit may be large, so its weight may be 1 + 2^-15 before the denominator cancels it.
+// of kernels that keep split partials in fp32. With a single visible key, returns true only for
+// outputs narrower than fp32: the key's logit may be large, so its weight may be 1 + 2^-15 before
+// the denominator cancels it.
 bool row_is_exact(const Problem& problem, std::int64_t visible);
 
 // XXH3-128 of the problem id, inputs_version and the digest of recorded inputs, which together

@@ -78,10 +78,10 @@ void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_k
   }
 }
 
-// Even keys are alike and have logits of at most 1 / sqrt(head_dim_qk) in size. Odd keys are 4096 /
-// sqrt(head_dim_qk) below them, so that their weight underflows to zero. Every product is a power
-// of two, so a logit does not depend on the order of summation. Logits of even keys are below ln 2,
-// so exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
+// Even keys have the same vector, and logits of at most 1 / sqrt(head_dim_qk) in size. Odd keys are
+// 4096 / sqrt(head_dim_qk) below them, so that their weight underflows to zero. Every product is a
+// power of two, so a logit does not depend on the order of summation. Logits of even keys are below
+// ln 2, so exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
 void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const WordGroup words = random_words(head_address(problem, Stream::exact, sample, head_kv), 0);

@@ -27,8 +27,8 @@ struct AffineRow {
 void generate_row(const AffineRow& law, const RowAddress& address, float scale,
                   std::span<float> values, std::span<const float> per_position = {});
 
-// Keys that have `vector` (padded_dims elements) instead of noise: those with position % period ==
-// first.
+// The keys with position % period == first, which have `vector` (padded_dims elements) instead of
+// noise.
 struct SpecialKeys {
   std::int64_t period = 0;  // 0 = none
   std::int64_t first = 0;

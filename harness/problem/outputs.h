@@ -1,5 +1,5 @@
-// The only table of what kernels return besides `out`. Code that handles outputs walks it.
-// CONTRIBUTING.md, "a named output", explains how to add one.
+// The table of the outputs that kernels return besides `out`. All code that handles outputs walks
+// this table. CONTRIBUTING.md, "a named output", explains how to add one.
 #pragma once
 
 #include <array>

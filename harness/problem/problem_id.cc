@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Keys of segments with their suite keys, in the order of an id.
+// A segment's key in an id, and the suite key of its field. `segments` has the order of an id.
 struct Segment {
   std::string_view key;
   std::string_view field;

@@ -1,4 +1,4 @@
-// Rounds numbers to one format without branches, so that loops over it vectorise.
+// Rounds numbers to one format without branches, so that loops of roundings vectorise.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ class Rounder {
     constexpr std::uint64_t exponent = 0x7FF0'0000'0000'0000;
     return std::max(std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & exponent), normal_);
   }
-  // Returns x to nearest in a format without a largest number, but without the sign of a zero.
-  // Adding 1.5 * 2^52 quanta leaves no bits for fractions of a quantum.
+  // Rounds x to nearest as if the format had no largest number. Loses the sign of a zero. Adding
+  // 1.5 * 2^52 quanta leaves no bits for fractions of a quantum.
   double unbounded(double x) const {
     const double magic = binade(x) * magic_;
     return (x + magic) - magic;

@@ -127,7 +127,8 @@ class Comparison {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
     // Sums that truncate also truncate their result to fp32, however many bits their steps keep.
-    // Rounding to nearest with 24 bits, as in fp32 FMA, is never worse, so 24 bits suffice for it.
+    // Rounding to nearest with 24 bits, as in fp32 FMA, is never worse, so 24 bits suffice for sums
+    // that round to nearest.
     const int bits_needed = declared.toward_zero
                                 ? pinned.fraction_bits
                                 : std::min(pinned.fraction_bits, fma_accumulator.fraction_bits);

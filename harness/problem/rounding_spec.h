@@ -30,7 +30,7 @@ inline constexpr Accumulator fp8_accumulator{DType::f32, true, 13, 16};
 
 // The m of P = exp(S - m), which decides the significands of P.
 enum class MaximumOfP {
-  running,  // the largest logit of some keys seen so far; it may lag, and may begin at the sink
+  running,  // the largest logit of some of the keys seen so far; may start from the sink's logit
   one,      // the largest logit of all keys seen so far, without sinks; the largest P is then 1
   ceil2,    // like running, rounded up to a whole number in units of log2(e)
   bf16,     // like running, rounded to bf16
@@ -64,7 +64,7 @@ struct RoundingSpec {
   // A kernel may skip tiles of keys whose exp(s - m) are all below this.
   double skipped_below = 0;
   // none: fp8 Q, K and V are widened as stored, which rounds nothing, and their scales multiply the
-  // sums (or V's multiply P before it is rounded, if tokens have their own). fp16, bf16: see
+  // sums (or, if V's tokens have scales of their own, P before it is rounded). fp16, bf16: see
   // dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
   bool inputs_toward_zero = false;  // fp32 inputs are truncated to tf32, as tensor cores do
@@ -74,9 +74,9 @@ struct RoundingSpec {
   DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;
-  // The LSE is that of logits q . k scale + slope j under a causal mask with ALiBi and without a
-  // left window, as FlashAttention-2 stores it: it lacks the part of the bias that a row's keys
-  // share.
+  // Under a causal mask with ALiBi and without a left window, the LSE is that of the logits q . k
+  // scale + slope j, as FlashAttention-2 stores it. So the LSE lacks the part of the bias that all
+  // keys of a row share.
   bool lse_without_row_bias = false;
   bool operator==(const RoundingSpec&) const = default;
 };
@@ -85,7 +85,8 @@ struct RoundingSpec {
 // otherwise none. The rounding adds no variance term, because the reference uses the rounded
 // values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// The rounding of elements of K and V before the products. Converts from kv_dequantized_to.
+// The rounding of elements of K and V before the products, by kv_dequantized_to and
+// inputs_toward_zero.
 struct InputRounding {
   InputRounding() = default;
   InputRounding(DType to, bool truncates = false) : dtype(to), toward_zero(truncates) {}
@@ -99,15 +100,15 @@ struct InputRounding {
   bool toward_zero = false;  // of tf32
 };
 // The dtype that fp8 Q, K and V are rounded to after their scale. The matrix products and the
-// reference use round(fp32(scale * stored)), both to nearest, ties to even. none: the scale is
-// applied outside the matrix products, or the dtype is not fp8.
+// reference use round(fp32(scale * stored)), with both roundings to nearest, ties to even. none:
+// the scale is applied outside the matrix products, or the dtype is not fp8.
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
 // Returns the spec of a kernel without a contract: P in the dtype of Q (fp32: not rounded; e4m3:
 // times 256, so that small P are not lost), tensor-core accumulators (nearest fp32 for fp32; for
 // fp8 those of `arch`), nothing else rounded (fp8 widened as stored, scales applied to the sums),
 // output in the problem's output dtype.
-// For a merge: weights and sums in fp32, an LSE with the base of the given ones.
+// For a merge: weights and sums in fp32, an LSE with the base of the parts' LSEs.
 RoundingSpec strict_spec(const Problem& problem, std::string_view arch = "");
 // Returns p_prescale of a spec that states only p_dtype: 256 for e4m3, so that small P are not
 // lost, otherwise 1.
@@ -115,8 +116,7 @@ double default_prescale(DType p_dtype);
 
 // Compares the spec that a kernel declares with the spec that its contract pins, or any two specs.
 // Returns one sentence for each field in which `declared` permits more error than `pinned`
-// ("p_dtype: e4m3 is coarser than bf16") or has another meaning (lse_base, lse_includes_sink,
-// p_normalized, q_prescaled_without_log2e). Returns no sentence if there is no such field.
+// ("p_dtype: e4m3 is coarser than bf16") or has another meaning (such as lse_base or p_normalized).
 // `declared` may contain anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 

@@ -73,8 +73,8 @@ constexpr void for_each_spec_field(Visit&& visit) {
 #undef PLUMBLINE_FIELD
 }
 
-// Fields that were added after runs of the schemas in tests/store/releases/ had been stored. Texts
-// of such runs lack them, so a text may; all other fields are in every text. Add new fields here.
+// Fields that were added after runs with the schemas in tests/store/releases/ were stored. A text
+// may lack these fields, but no others. Add new fields here.
 inline constexpr std::string_view later_spec_fields[] = {
     "p_stochastic",       "s_rounded_before_bias", "s_rounded_before_softcap",
     "ring_update",        "product_rel_error",     "skipped_below",

@@ -14,8 +14,8 @@
 //    (`plumbline_description`); write only what fits.
 //  - No exception may cross this interface. A kernel that cannot get memory returns
 //    PLUMBLINE_OUT_OF_MEMORY.
-//  - Inputs are mapped read-only. Outputs are poisoned with NaN before a run (once before timed
-//    runs), workspace before the first run of a plan: write every element of every valid row.
+//  - Inputs are mapped read-only. Write every element of every valid row: outputs are NaN before a
+//    run (once before timed runs). The workspace is poisoned before the first run of a plan.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
 // Examples: tests/sample_provider (C; C++ with plumbline_provider.hpp), kernels/cpu/provider.cc.
@@ -40,7 +40,7 @@ typedef enum plumbline_status {
   PLUMBLINE_OUT_OF_MEMORY = 2,
   PLUMBLINE_ERROR = 3,  // any other failure; give a reason
   // From query and prepare: no GPU, no driver, no such ordinal; give a reason. The case is reported
-  // as not measured. From other functions, and for older plumblines, it is an error.
+  // as not measured. From other functions, and for older plumblines, this status is an error.
   PLUMBLINE_NO_DEVICE = 4,
 } plumbline_status;
 
@@ -85,8 +85,7 @@ typedef enum plumbline_padding {
   PLUMBLINE_PADDING_LEFT = 1,   // the valid rows of a sample are [seq - len, seq)
 } plumbline_padding;
 
-// The operation of a kernel (plumbline_provider.kernel_question). An attention kernel never gets a
-// merge, nor a merge kernel attention.
+// A kernel's operation (plumbline_provider.kernel_question). It gets no problems of another one.
 typedef enum plumbline_question {
   PLUMBLINE_ATTENTION = 0,
   // merges states of parts, each an output O and the LSE of its logits, into one state
@@ -96,7 +95,7 @@ typedef enum plumbline_question {
 // A kernel's output in padded query rows of a padded layout.
 typedef enum plumbline_padding_policy {
   PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros, as Transformers with FlashAttention-2
-  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them unchanged; in e4m3, NaN passes for that
+  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them unchanged; a NaN in e4m3 may go unnoticed
   // treats them as queries: they attend to the sample's valid keys (SDPA)
   PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
   PLUMBLINE_PADDED_ROWS_ANYTHING = 3,  // arbitrary; plumbline does not check them
@@ -104,9 +103,9 @@ typedef enum plumbline_padding_policy {
 
 // The m of P = exp(S - m).
 typedef enum plumbline_p_max {
-  // the largest logit of keys seen so far; it may lag, and may begin at the sink
+  // the largest logit of some of the keys seen so far; may start from the sink's logit
   PLUMBLINE_P_MAX_RUNNING = 0,
-  // the largest logit of the keys seen so far, without sinks: the largest P is 1
+  // the largest logit of all keys seen so far, without sinks: the largest P is 1
   PLUMBLINE_P_MAX_ONE = 1,
   PLUMBLINE_P_MAX_CEIL2 = 2,  // as RUNNING, but m * log2(e) is rounded up to an integer
   PLUMBLINE_P_MAX_BF16 = 3,   // as RUNNING, rounded to bf16
@@ -143,8 +142,8 @@ typedef struct plumbline_problem {
   int64_t total_kv;     // sum of the key lengths
   int64_t page_size;    // tokens in a page; 0 unless paged
   int64_t page_count;   // pages in the pool
-  int64_t window_left;  // keys visible before the diagonal of `mask`'s alignment; -1 = all
-  // keys visible after it; -1 = all. MASK_NONE uses the bottom-right diagonal.
+  int64_t window_left;  // keys visible before the mask's diagonal; -1 = all
+  // keys visible after that diagonal; -1 = all. For MASK_NONE it is the bottom-right one.
   int64_t window_right;
   double scale;    // multiplies q.k; already resolved (default 1 / sqrt(head_dim_qk))
   double softcap;  // 0 = off: logits become softcap * tanh(logit / softcap)
@@ -188,11 +187,11 @@ typedef struct plumbline_tensor {
 // Index arrays are contiguous int32 arrays in host memory, even for a device kernel:
 //   cu_seqlens_q, cu_seqlens_kv  [batch + 1]
 //   seqlens_q, seqlens_kv        [batch]
-//   page_table                   only if paged: [batch, pages of the longest sample], or -1
+//   page_table                   if paged: [batch, pages of the longest sample]; -1 = unused
 //
 // device_cu_seqlens_q to device_page_table are copies of these arrays in the memory space of Q,
 // complete before `prepare`. A write to them is reported, as for an input. If Q is in host memory
-// (PLUMBLINE_HOST, PLUMBLINE_EMULATED), their `data` is that of the arrays above.
+// (PLUMBLINE_HOST, PLUMBLINE_EMULATED), they share `data` with the arrays above.
 //
 // The other tensors are in the memory space of Q:
 //   k_scale, v_scale     float32 [batch, heads_kv], if K and V are fp8: value = scale * stored. A
@@ -221,14 +220,14 @@ typedef struct plumbline_tensor {
 // FlashAttention's combine does this; vLLM, SGLang and FlashInfer return NaN if no part has keys.
 //
 // K and V may be views into one buffer, and V a part of K: read strides.
-// lse is float32: the logarithm of the sum of exp(logit) over the keys that a row sees, natural
-// unless the kernel's description says base 2, in the same rows as out.
+// lse is float32, for the same rows as out: the logarithm of the sum of exp(logit) over the keys
+// that a row sees, natural unless the kernel's description says base 2.
 //   a row that sees no key  out is 0 and lse -infinity. If the LSE includes a sink, lse is the
 //                           sink, up to rounding (in base 2 the sink times log2(e)).
-//   a padded query row      out follows the padding policy. lse: any value, equal in each run.
+//   a padded query row      out follows the padding policy. lse is arbitrary but equal in each run.
 //
-// outputs, [output_count], names every output of the call: out, lse, and kernel_outputs of the
-// provider. The latter are float32 in the shape of lse, -infinity in rows that see no key.
+// outputs, [output_count], names every output of the call: out, lse, and those of the provider's
+// kernel_outputs, which are float32 in the shape of lse, and -infinity in rows that see no key.
 typedef struct plumbline_output {
   uint32_t struct_size;
   uint32_t reserved;
@@ -248,7 +247,7 @@ typedef struct plumbline_tensors {
   plumbline_tensor q_scale;  // only for providers with PLUMBLINE_FEATURE_FP8_SCALES
   plumbline_tensor k_scale, v_scale;
 
-  // An older plumbline ends here: has_field of plumbline_provider.hpp checks its struct_size.
+  // The struct of an older plumbline ends here: check with has_field of plumbline_provider.hpp.
   plumbline_tensor device_cu_seqlens_q, device_cu_seqlens_kv, device_seqlens_q, device_seqlens_kv;
   plumbline_tensor device_page_table;
   // The stream that `run` will get. Work that `prepare` enqueues there is complete before `run`.
@@ -301,9 +300,9 @@ typedef struct plumbline_rounding_spec {
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // the same for the softcap's tanh
   // Rounding of Q, K and V before the products, to nearest, ties to even:
-  //   NONE       fp8 is widened as stored, and the scales multiply the sums, or those of V's
-  //              tokens multiply P before its rounding
-  //   F16, BF16  scale * stored of fp8 inputs, in fp32, is rounded to this dtype
+  //   NONE       fp8 is widened as stored. The scales multiply the sums; if V's tokens have
+  //              scales of their own, those multiply P before it is rounded
+  //   F16, BF16  scale * stored of fp8 inputs is computed in fp32 and rounded to this dtype
   //   TF32       fp32 inputs are rounded to tf32
   uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
@@ -325,10 +324,11 @@ typedef struct plumbline_more_roundings {
   uint32_t ring_update;      // 1: parts are merged by O -= w (O - O_i)
   double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
   uint32_t s_rounded_before_bias, s_rounded_before_softcap;  // 1: S is rounded there
-  uint32_t inputs_toward_zero;    // 1: fp32 inputs are truncated to tf32, not rounded
-  uint32_t lse_without_row_bias;  // 1: LSE lacks the row's part of causal ALiBi without left window
-  double product_rel_error;       // relative error of each product of Q K^T and P V; 0 = none
-  double skipped_below;  // tiles whose exp(s - m) are all below this may be skipped; 0 = none
+  uint32_t inputs_toward_zero;  // 1: fp32 inputs are truncated to tf32, not rounded
+  // 1: under causal ALiBi without left window, LSE lacks the bias that all keys of a row share
+  uint32_t lse_without_row_bias;
+  double product_rel_error;  // relative error of each product of Q K^T and P V; 0 = none
+  double skipped_below;      // tiles whose exp(s - m) are all below this may be skipped; 0 = none
   uint32_t p_stochastic, out_stochastic;  // 1: P, or the output, is rounded up or down at random
 } plumbline_more_roundings;
 
@@ -403,8 +403,8 @@ typedef struct plumbline_device_memory {
   int32_t (*synchronize)(const plumbline_device* device, void* stream);
 
   // The first release of this table ends here, and any function below may be NULL. Kernels then run
-  // on the default stream, times are host times with a warm cache, and errors are numbers. As in
-  // CUDA and HIP, 2 from `allocate` means out of memory.
+  // on the default stream, times are host times with a warm cache, and errors are numbers. The code
+  // 2 from `allocate` then means out of memory, as in CUDA and HIP.
 
   // Stores the number of visible devices in this memory space; their ordinals are 0 to *out - 1. An
   // error says why there is no device; `plumbline doctor` prints it.
@@ -413,10 +413,10 @@ typedef struct plumbline_device_memory {
   int32_t (*describe_error)(int32_t code, plumbline_device_error* error);
 
   // Creates a stream that neither waits for the default stream nor blocks it
-  // (cudaStreamNonBlocking). plumbline passes one to `run`. The copies of inputs and the poisoning
-  // of outputs and workspace are already enqueued there, and begin only after `run` has returned. A
-  // kernel launched on another stream therefore reads poison, and its output is overwritten. This
-  // needs all five functions up to enqueue_call.
+  // (cudaStreamNonBlocking). plumbline passes such a stream to `run`. The copies of inputs and the
+  // poisoning of outputs and workspace are already enqueued there, and begin only after `run` has
+  // returned. A kernel launched on another stream therefore reads poison, and its output is
+  // overwritten. plumbline does so only with all five functions up to enqueue_call.
   int32_t (*create_stream)(const plumbline_device* device, void** out);
   int32_t (*destroy_stream)(const plumbline_device* device, void* stream);
   // These do not wait. Both ends of a copy are in device memory; a fill writes `byte`, 0 to 255.
@@ -443,7 +443,7 @@ typedef struct plumbline_device_memory {
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 
-// Features that plumbline uses only if the provider declares them. Its kernels may still refuse.
+// Features that plumbline uses only if the provider declares them. Kernels may still refuse.
 typedef enum plumbline_feature {
   // fp8 Q with tensors.q_scale, and fp8 scales of Q, K and V for tokens or blocks of tokens
   PLUMBLINE_FEATURE_FP8_SCALES = 1,

@@ -1,4 +1,4 @@
-// Converts to and from JSON the messages that the macros cannot convert, and rejects fractions in
+// Converts messages to and from JSON if the macros of protocol.h cannot, and rejects fractions in
 // integer fields.
 #include "harness/provider/protocol.h"
 

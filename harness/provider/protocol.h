@@ -1,5 +1,5 @@
-// The JSON form of messages.h: one object per line. The macros define it for messages that need no
-// more than a list of fields; protocol.cc converts the others.
+// The JSON form of messages.h: one object per line. Macros define this form for messages that need
+// no more than a list of fields; protocol.cc converts the others.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -11,8 +11,7 @@ namespace {
 // Like negligible_share, for bounds of R_j in long rows: 0.5 % of spre.
 constexpr double negligible_range_share = 1e-2;
 
-// Counts the addends that repeat one rounding error, in a column's sum and in l, and the share of
-// equal v.
+// Counts the addends of a column's sum, and of l, that repeat one rounding error.
 class Repeated {
  public:
   Repeated(const BlockSums& sums, std::int64_t row)
@@ -35,8 +34,8 @@ class Repeated {
 };
 
 // Returns true if t_k, the truncation loss of a product, may be set to f R_j for all keys
-// (column_passes.h). The t_k of a small key lies between 0 and f R_j, counted as at most 2.8 f R_j,
-// and any such t_k must hardly change TA.
+// (column_passes.h). TA must hardly depend on the t_k of small keys, which lie between 0 and f R_j.
+// counted_loss() makes at most 2.8 f R_j of such a t_k.
 bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_variance,
                                std::int64_t row) {
   const RowBlock& block = *sums.block;

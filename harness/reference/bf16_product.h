@@ -25,8 +25,8 @@ class Bf16Matrix {
   bool empty() const { return columns_ == 0; }
 
   // Computes C = A B for a range of B's columns: c[r, n - columns.begin] = sum over d of a[r, d]
-  // B(d, n). `columns` begins and ends at multiples of `panel`, at most B's columns rounded up. If
-  // the depth is odd, rows of A have one more element, which must be finite and has no effect.
+  // B(d, n). Both ends of `columns` are multiples of `panel`, at most B's column count rounded up.
+  // If the depth is odd, rows of A have one more element, which must be finite and has no effect.
   void multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c,
                 std::int64_t c_stride) const;
 

@@ -87,7 +87,7 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
   }
 
   // Count keys by the size of their group, with all large groups together. Successive keys use
-  // separate counters, because a counter that is raised twice in a row waits for itself.
+  // separate counters, because an increment waits for the previous increment of the same counter.
   constexpr std::uint32_t large = 16;
   const auto size_of = [=](std::size_t i) {
     return static_cast<std::uint32_t>(sizes[group_of[kept[i]]]);

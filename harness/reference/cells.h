@@ -42,8 +42,8 @@ struct TiedKeys {
 
 enum class KeepCells { all, multi_key };  // multi_key drops cells of one key
 
-// Groups equal labels. Index is the type of group numbers. 16 bits, if they suffice, keep the
-// tables in the L1 cache.
+// Groups equal labels. Index is the type of group numbers. A 16-bit Index keeps the tables of short
+// rows in the L1 cache.
 template <class Index>
 class Grouping {
  public:
@@ -53,7 +53,8 @@ class Grouping {
  private:
   struct Slot {
     std::uint64_t label = 0;
-    // The slot is free unless this is the current build. Clearing would cost more than filling.
+    // The slot is free unless this is the current build. Clearing all slots for each build would
+    // cost more than filling them.
     std::uint32_t build = 0;
     Index group = 0;
   };
@@ -107,8 +108,8 @@ inline std::uint64_t s_cell(double s, const Model& model) {
   // + 0.0 puts both zeros into one cell
   return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);
 }
-// Returns the cell of a softcap's argument: its sign and its eighth of a binade. An approximate
-// tanh makes one relative error in a cell.
+// Returns the cell of a softcap's argument: its sign and its eighth of a binade. Within a cell, the
+// relative error of an approximate tanh counts as constant.
 inline std::uint64_t tanh_cell(double argument) {
   constexpr int dropped = 53 - 4;
   return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
@@ -119,13 +120,13 @@ inline double exp2_fraction(double s_minus_max) {
   const double fraction = binades - std::floor(binades);
   return fraction >= 0 ? fraction : 0;
 }
-// Returns the eighth of [0, 1) that contains the fraction. The error of a polynomial exp2 hardly
-// changes sign in one.
+// Returns the eighth of [0, 1) that contains the fraction. Within an eighth, the error of a
+// polynomial exp2 hardly changes sign.
 inline std::uint64_t exp2_phase(double s_minus_max) {
   return static_cast<std::uint64_t>(exp2_fraction(s_minus_max) * 8);
 }
-// Returns the fraction as a multiple of 2^-16, to nearest. A polynomial exp2 makes one relative
-// error in each.
+// Returns the fraction as a multiple of 2^-16, to nearest. Within such a step, the relative error
+// of a polynomial exp2 counts as constant.
 inline std::uint64_t exp2_step(double s_minus_max) {
   return static_cast<std::uint64_t>(std::nearbyint(exp2_fraction(s_minus_max) * 0x1p16));
 }

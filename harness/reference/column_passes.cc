@@ -53,7 +53,7 @@ inline void extend_prefix(PrefixState& state, const float* p, const float* v, st
   }
 }
 
-// A row's sums over its keys: t = q for nearly all, and the exact t for the others.
+// Sums over a row's keys. Nearly all keys have t = q, the others a smaller t.
 struct TruncationState {
   Tile limit, signed_sum, square_sum;  // q_j, sum sign(v) t, sum t^2
 };

@@ -18,10 +18,9 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
 
 // A truncating accumulator loses at most t_k = min(q, p_k |v_kj|) of a product, with q = f R_j.
 // signed_sum and square_sum are the sums of sign(v_kj) counted_loss(t_k, q) and of t_k^2 over
-// visible keys. Only the
-// given rows are written. Small keys have t_k < q in some column; small_keys may count a few more.
-// The sums are first computed with t_k = q for all keys. If small_keys_matter(row) then returns
-// false, the row keeps these sums.
+// visible keys. Only the given rows are written. Small keys have t_k < q in some column; small_keys
+// may count a few more. The sums are first computed with t_k = q for all keys. If
+// small_keys_matter(row) then returns false, the row keeps these sums.
 struct TruncationSums {
   Buffer<float> signed_sum, square_sum;  // [R, ld]
   std::vector<std::int64_t> small_keys;  // [R]
@@ -31,8 +30,9 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
                      const std::function<bool(std::int64_t row)>& small_keys_matter,
                      TruncationSums& sums);
 
-// The value subtracted from each column of V, as the sum of two floats. If one key has nearly all
-// the weight and o is nearly its v, x = v - shift keeps its relative precision.
+// The value subtracted from each column of V, as the sum of two floats. With one float, x = v -
+// shift would lose its relative precision if one key has nearly all the weight, so that o is nearly
+// the key's v.
 struct Shift {
   Buffer<float> high, low;
 };

@@ -16,8 +16,8 @@ namespace plumbline {
 inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
 
 // TP: the rounding of one row's P, in units of u_P. near_zero() is e_k = min(eta_P / l, p_k).
-// independent() is a key's squared weight among independent errors. coherent() is its weight w_k
-// among errors that a cell shares, which random roundings do not have.
+// independent() is a key's squared weight among independent errors. coherent() is the key's weight
+// w_k among errors that a cell shares. Random roundings share no error.
 struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
@@ -35,9 +35,9 @@ struct PWeights {
     if (!is_random) return near_zero(p);
     return p > 0 ? 2 * near_zero_limit : 0;
   }
-  // Returns the variance near zero. A random rounding in a step [0, 2 eta] has p (2 eta - p), and
-  // on average over a step (2 eta)^2 / 6. This average is the minimum above eta, because another
-  // maximum moves P within its step.
+  // Returns the variance near zero. A random rounding of p in the step [0, 2 eta] has the variance
+  // p (2 eta - p), on average over the step (2 eta)^2 / 6. Above eta the average is the minimum,
+  // because another choice of the maximum m moves P within its step.
   double variance_near_zero(double p) const {
     if (!is_random) return near_zero(p) * near_zero(p) / 3;
     const double of_key = p * one, of_first_step = of_key * (2 * near_zero_limit - of_key);
@@ -88,15 +88,15 @@ inline double truncated_share(const Model& model) {
 inline double weighted_mean(const Model& model, const Sink* sink) {
   return !model.denominator_from_rounded_p ? 1 : sink != nullptr ? sink->p : 0;
 }
-// Returns the variance, raised if necessary so that error^2 is at most shared_slack times it. This
-// is for known errors, such as T_j = sum_k errors_k x_kj of a flat row, before and after output
-// rounding.
+// Returns the variance, but at least error^2 / shared_slack. For known errors, such as T_j = sum_k
+// errors_k x_kj of a flat row, before and after output rounding.
 inline double at_least_shared(double variance, double error) {
   return std::max(variance, square(error) / shared_slack);
 }
 
 // TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh and of
-// exp2. Their cells are s_cell(), tanh_cell() and exp2_phase(); exp2 also has those of exp2_step().
+// exp2. Their cells are s_cell(), tanh_cell() and exp2_phase(); exp2 also has the cells of
+// exp2_step().
 enum class SharedRounding { s, tanh, exp2 };
 inline constexpr SharedRounding shared_roundings[] = {SharedRounding::s, SharedRounding::tanh,
                                                       SharedRounding::exp2};
@@ -104,12 +104,12 @@ inline bool is_made(SharedRounding rounding, const Model& model, double cap) {
   if (rounding == SharedRounding::tanh) return model.tanh_error > 0 && cap > 0;
   return (rounding == SharedRounding::s ? model.u_s : model.exp2_error) > 0;
 }
-// Returns p_k times 1, |c_k|, or the size of what the rounding of S rounds (RowBlock).
+// Returns p_k times 1 for exp2, |c_k| for tanh, and RowBlock::rounded_size() for S.
 inline double shared_weight(SharedRounding rounding, double p, double size, double capped) {
   if (rounding == SharedRounding::exp2) return p;
   return p * std::abs(rounding == SharedRounding::s ? size : capped);
 }
-// Returns the size of a sink that S's rounding rounds.
+// Returns the size of a sink's logit if the rounding of S includes it, otherwise 0.
 inline double rounded_size(const Model& model, const Sink& sink) {
   return model.s_place == Model::PlaceOfS::logit ? std::abs(sink.s) : 0;
 }
@@ -124,10 +124,10 @@ inline double shared_variance(SharedRounding rounding, const Model& model, doubl
   return kappa_coherent * squared * std::max(coherent, independent);
 }
 
-// Returns the weight that a row keeps if a kernel skips keys with the weight `skipped`. At least
-// u32, because an LSE without its sink may lose all keys.
+// Returns the weight that a row keeps if a kernel skips keys with the weight `skipped`. The result
+// is at least u32, because an LSE without its sink may lose all keys.
 inline double kept_weight(double skipped) { return std::max(1 - skipped, u32); }
-// Returns by how much this changes the LSE.
+// Returns by how much skipping these keys changes the LSE.
 inline double skipped_lse(double skipped) { return std::log1p(-std::min(skipped, 1 - u32)); }
 
 // Sums over a row's keys in one column, for TA and TR.
@@ -157,8 +157,8 @@ inline double error_of_sums(const Model& model, bool scaled_outside, double lse)
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
 }
-// Returns half the smallest subnormal of P V's accumulator, in units of O / unit. `unit` also
-// divides by the scale that multiplies the sums.
+// Returns the error of O from half the smallest subnormal of P V's accumulator. `unit` is the unit
+// of the result, divided by the scale that multiplies the sums.
 inline double smallest_sum(const Model& model, double l, double unit) {
   return model.pv.eta / ((model.p_divided ? 1 : l) * model.p_prescale * unit);
 }
@@ -182,7 +182,7 @@ struct Accumulation {
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
   // + (n (4 S_t - 1)+ / 3 o_j)^2) + reciprocal^2 (o_j^2 + sum p_k^2 v_kj^2) + of_sums^2 o_j^2
   // + min((n smallest)^2, n sum p_k^2 v_kj^2) / 3 + least^2
-  // + product^2 / 3 (sum p_k^2 v_kj^2 + (S_vj o_j)^2), because equal v share the error of a split
+  // + product^2 / 3 (sum p_k^2 v_kj^2 + (S_vj o_j)^2): equal v have equal errors
   // toward zero also + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least) const {
     const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
@@ -198,8 +198,8 @@ struct Accumulation {
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3. If O is rounded between
-// tiles, each of n / 16 tiles adds the same with half the first term. On average over the tiles,
-// O^2 is half as large.
+// tiles, each of n / 16 tiles adds the same terms with u_t and eta_t, but half of the first,
+// because O^2 is half as large on average over the tiles.
 inline double stored_partials(const Model& model, double unit, std::int64_t n,
                               const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
@@ -224,8 +224,8 @@ inline double with_stored_lse(const Model& model, double lse, double variance) {
 }
 // Returns how far rounding these logits shifts the LSE. Cells miss two cases: logits whole rounding
 // intervals apart, which all round alike, and intervals so large that the shift exceeds the first
-// order of the errors. `held` are the rounded logits, `sink` that of a sink. Keys with p = 0 are
-// left out.
+// order of the errors. `held` are the rounded logits of the keys, `sink` is that of a sink. Keys
+// with p = 0 are left out.
 double lse_shift(const double* held, const double* p, KeyRange keys, std::optional<double> sink,
                  double lse);
 

@@ -27,7 +27,7 @@ struct HeadData {
   std::int64_t ld = 0;          // row stride of the float forms of V
   bool finite = true;           // V has no Inf or NaN; they would leak from hidden keys as 0 * NaN
   bool scaled_outside = false;  // a kernel multiplies its sums by V's or the output's scale
-  double factor_of_sums = 1;    // these scales; those of V for tokens multiply P instead
+  double factor_of_sums = 1;    // by this factor, without V's scales for tokens, which multiply P
   double v_unit = 1;
   std::vector<double> column_max;          // [dim_vo] max_k |v_kj| / v_unit, rounded to fp32
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]

@@ -31,9 +31,10 @@ class KeyValues {
   // Returns true if a kernel multiplies its sums by the scale of V or of the output, which rounds
   // once more.
   bool scales_outside() const { return scales_v_outside() || !geometry_.side.out_scale.empty(); }
-  // Returns true if a kernel applies V's scale to its sums or, if tokens have their own, to its P.
+  // Returns true if a kernel multiplies its sums, or P if V has scales for tokens, by V's scales.
   bool scales_v_outside() const { return has_scales_ && dequantized_ == DType::none; }
-  // Returns the scales that multiply a kernel's sums. Those of tokens multiply P.
+  // Returns the factor by which a kernel multiplies its sums. V's scales for tokens multiply P
+  // instead.
   double factor_of_sums(std::int64_t sample, std::int64_t head_kv) const;
 
  private:
@@ -44,7 +45,7 @@ class KeyValues {
   const void* k_;
   const void* v_;
   bool has_scales_;
-  // Numbers are rounded to dequantized_ after a scale, otherwise to rounded_; none = not rounded.
+  // Numbers with a scale are rounded to dequantized_, others to rounded_; none = not rounded.
   DType dequantized_;
   InputRounding rounded_;
 };

@@ -9,9 +9,9 @@
 
 namespace plumbline {
 
-// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest of |s|, |b|,
-// |c tanh(x / c)| and, if the kernel's logits leave it out, of the part of the bias that a row's
-// keys share.
+// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest of |s|, |b| and
+// |c tanh(x / c)|. If the kernel's logits leave out the part of the bias that a row's keys share,
+// `magnitude` also covers this part.
 struct LogitSizes {
   float x, slope, magnitude;
 };

@@ -116,7 +116,7 @@ void LogitErrors::find_products() {
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(),
               stride);
   for (std::int64_t r = 0; r < block_->rows; ++r) {
-    // Sums also run over hidden keys: P is 0 there, but a product may be Inf or NaN.
+    // Matrix products also sum over hidden keys: P is 0 there, but n2_k may be Inf or NaN.
     float* products = qk_squared_.data() + r * block_->stride;
     block_->for_hidden(r, [=](std::int64_t k) { products[k] = 0; });
   }
@@ -181,7 +181,7 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   of_row = find_row(PlainSizes{block_->s_of(row)}, errors, block_->keys_of(row), block_->p_of(row),
                     p.data() + first, weights.data() + first, nullptr);
   const float most = of_row.max_bias, least = errors.error.min_beta(of_row.size);
-  of_row.bias = std::max(least, std::min(of_row.bias, most));  // changes it only by rounding errors
+  of_row.bias = std::max(least, std::min(of_row.bias, most));  // corrects only rounding errors
   bound_excess(row, tied);
   const double sure = lse_floor(block_->lse.data()[row], block_->count(row)) + square(least);
   of_row.are_bounds = (square(most) - square(least)) / 2 + of_row.variance + of_row.excess <=

@@ -84,7 +84,7 @@ void sum_exactly(BlockSums& sums, Moments& moments, std::span<const std::int64_t
   moments.add_excess(sums, tied, true, result);
 }
 
-// Adds what elements of Q near a tie may change, which all keys share.
+// Adds the errors of elements of a pre-scaled Q near a tie, which all keys share.
 void add_query_ties(const RowBlock& block, std::int64_t row, Buffer<double>& result) {
   const HeadData& head = *block.head;
   std::vector<double> shift(static_cast<std::size_t>(head.dim_vo));

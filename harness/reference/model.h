@@ -18,7 +18,8 @@ inline double square(double x) { return x * x; }
 // Mean of (relative rounding error / u)^2 over log-uniform significands.
 inline constexpr double kappa = 0.18;
 // Like kappa, if many terms share one rounding: 1 / rms_limit^2 to two digits, so that the rms
-// stays below its limit even in the worst draw. Another value needs another reference_version.
+// stays below its limit even if the shared error is u. Another value needs another
+// reference_version.
 inline constexpr double kappa_coherent = 0.55;
 static_assert(kappa_coherent * rms_limit * rms_limit > 0.99 &&
               kappa_coherent * rms_limit * rms_limit < 1.01);
@@ -30,9 +31,9 @@ inline constexpr double kappa_truncated = 0.7213475204444817 - 0.520342245052644
 // Number of keys after which 16-bit O is rounded: the smallest tile that kernels have.
 inline constexpr std::int64_t smallest_tile = 16;
 
-// Returns t, the truncation loss of a product, as TA's systematic part counts it. With q = f R_j, a
-// product far below q is lost whole if the sum already is near R_j: 1 / sqrt(slack) in place of 1/6
-// of t.
+// Returns t, the truncation loss of a product, as TA's systematic part counts it, before the factor
+// 1/6. If the sum already is near R_j, a product far below q = f R_j is lost whole, so
+// 1 / sqrt(slack) of t counts instead of 1/6.
 inline constexpr double swamped = 4.477;  // 6 / sqrt(1.2) - 1
 inline double counted_loss(double t, double q) {
   return q > 0 ? t * (1 + swamped * std::min(1.0, 2 - 2 * t / q)) : 0;
@@ -76,8 +77,8 @@ struct Model {
   double p_prescale = 1;
   int p_cell_bits = 0;        // significand bits by which P values share a cell
   double p_normal = 0;        // smallest normal P, in the same units as eta_p
-  bool p_divided = false;     // P / l is rounded, in units of eta_p
-  bool p_normalized = false;  // … to nearest or toward zero, so that its errors are known: t = p
+  bool p_divided = false;     // P / l is rounded, and eta_p is in its units
+  bool p_normalized = false;  // and not stochastically, so that P's errors are known; t = p
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false, p_stochastic = false;
   double kappa_p = kappa;                // of log-uniform significands, in u_P^2
@@ -94,7 +95,7 @@ struct Model {
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
   bool ring_update = false;
   double exp2_error = 0, tanh_error = 0, reciprocal_error = 0, product_error = 0;
-  double skipped_below = 0, skipped_logit = 0;  // and its logarithm
+  double skipped_below = 0, skipped_logit = 0;  // skipped_logit = ln(skipped_below)
   bool lse_includes_sink = true, lse_without_row_bias = false;
   bool merges = false;  // merge of states: logits come from memory
   DType q_prescaled = DType::none;

@@ -9,8 +9,8 @@
 
 namespace plumbline {
 
-// The chunks of head_data.h that contain any of `keys` keys from `first_key` of a head on, in key
-// order. The first and the last may be partial.
+// The chunks (head_data.h) that contain the `keys` keys of a head from `first_key` on. The first
+// and the last chunk may be partial.
 class KeyChunks {
  public:
   KeyChunks() = default;

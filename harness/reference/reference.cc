@@ -39,10 +39,10 @@ struct RowValue {
   double value = 0, variance = 0;
 };
 
-// Returns the largest logit of the visible keys, without a sink, in natural units. Its error is at
-// most the largest error of a logit, because roundings may make another key's logit the largest.
-// The variance sums the errors of products, S and tanh, and 4 roundings to fp32 for kernels that
-// keep the logit in other units.
+// Returns the largest logit of the visible keys, without a sink, in natural units. Its error is
+// bounded by the largest error of any logit, because roundings may make another key's logit the
+// largest. The variance sums the errors of products, S and tanh, and 4 roundings to fp32 for
+// kernels that keep the logit in other units.
 RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
   const Model& model = worker.scales.model();
@@ -189,8 +189,8 @@ class Computation {
     HeadData head = gather_head(reference_context_, plan.sample, plan.head_kv, plan.keys);
     if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
-    // Isolated, because a thread that waits here must not start another head and also gather its K
-    // and V.
+    // Isolated, because a thread that waits here must not start another head, whose K and V would
+    // take memory as well.
     tbb::this_task_arena::isolate([&] {
       const auto block = [&](std::size_t b) {
         const auto [begin, end] = plan.blocks[b];
@@ -299,8 +299,8 @@ Reference without_keys(const ReferenceContext& question, const RowSelection& sel
 
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error) {
-  // Covers both neighbours if the result is within unit / 1024 of their midpoint, because fp64
-  // cannot resolve which one it is.
+  // If the result is within unit / 1024 of the midpoint of two neighbours, fp64 cannot resolve
+  // which is nearer, so sigma covers both.
   const double aside = unit / 1024;
   const auto stored = [&](double error) {
     return model.rounded_out(saturated(o + error, model.out)) - saturated(o, model.out);
@@ -311,8 +311,8 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
 
 namespace {
 
-// Returns the root as a float. It underflows for fp32's smallest outputs, but only a variance of 0
-// may give a scale of 0.
+// Returns the root as a float. Only a variance of 0 may give a scale of 0, so a root that
+// underflows becomes the smallest float.
 float scale_of(double variance) {
   const auto scale = static_cast<float>(std::sqrt(variance));
   return variance > 0 ? std::max(scale, std::numeric_limits<float>::denorm_min()) : scale;

@@ -58,7 +58,8 @@ RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64
 
 // Results for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without
 // visible keys have visible == 0, o = 0, lse = -inf (or the sink, if the problem has sinks and the
-// spec's LSE includes them) and zero scales; a sink rounded to 16 bits has an lse_sigma.
+// spec's LSE includes them) and zero scales; only an LSE that is a sink rounded to 16 bits has an
+// lse_sigma.
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
@@ -93,10 +94,11 @@ inline constexpr PerRowOutput<ReferenceRows> reference_rows{{PLUMBLINE_ROW_OUTPU
 class ReferenceLibrary;
 struct ReferenceOptions {
   bool suite_scores = false;
-  // If set, the library computes what it can (not suite scores). The CPU computes the rest, and all
-  // if the library fails. The library's results differ from the CPU's in the last bits.
+  // If set, the library computes the reference, unless suite scores or further rows are needed. The
+  // CPU computes rows that repeat (plumbline_reference.h), and all if the library refuses or fails.
+  // The library's results differ from the CPU's in the last bits.
   const ReferenceLibrary* library = nullptr;
-  // Set if row outputs beyond the LSE are needed, which a library does not compute.
+  // True if row outputs beyond the LSE, which a library does not compute, are needed.
   bool further_rows = false;
   bool uses_library() const { return library != nullptr && !suite_scores && !further_rows; }
 };

@@ -26,8 +26,8 @@ struct LogitShape {
   LogitShape counted_from(std::int64_t key) const {
     return {cap, alibi, diagonal - key, added == nullptr ? nullptr : added + key};
   }
-  // Returns slope times the row's place, the part of a causal ALiBi bias that all keys share.
-  // `first`: the argument of counted_from().
+  // Returns slope times the diagonal key: the part of a causal ALiBi bias that all keys share, with
+  // the opposite sign. `first`: the argument of counted_from().
   double bias_of_row(std::int64_t first) const {
     return alibi * static_cast<double>(diagonal + first);
   }
@@ -39,8 +39,8 @@ struct LogitShape {
   double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
 };
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
-// Returns true if an LSE without the row's bias (RoundingSpec) lacks bias_of_row(). With a window
-// on the left FlashAttention-2 uses -slope |distance|, as without a causal mask.
+// Returns true if an LSE without the row's bias (RoundingSpec) exceeds the LSE by bias_of_row().
+// With a window on the left FlashAttention-2 uses -slope |distance|, as without a causal mask.
 inline bool shares_alibi_bias(const Problem& problem) {
   return problem.is_causal() && problem.window_left < 0;
 }
@@ -60,7 +60,7 @@ struct ReferenceContext {
         side(of.side),
         key_values(of, view.k, view.v, InputRounding(spec)) {
     model.merges = of.problem().is_merge();
-    // A kernel may multiply P by V's scales before rounding P, which then has any significands.
+    // A kernel may multiply P by V's scales before it rounds P, so P may have any significands.
     if (of.problem().scale_tokens() > 0 && key_values.scales_v_outside()) {
       model.p_max = MaximumOfP::free;
       model.p_divided = model.p_normalized = false;

@@ -41,7 +41,7 @@ class Request {
   [[nodiscard]] const plumbline_reference_request* abi() const { return &abi_; }
   // Copies the library's row `i` to row index_[i] of the result, for every i.
   void store(Reference& result) const;
-  // Rows of the result that the library leaves to the CPU.
+  // Returns the rows of the result that the library leaves to the CPU.
   [[nodiscard]] std::vector<std::size_t> repeating_rows() const;
 
  private:
@@ -219,9 +219,8 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// A request can express rows that see one range of keys, logits that are scaled products, K and V
-// without fp8 scales, and an output without one. The library has formulas only for the roundings
-// permitted here.
+// A request can express rows that see one range of keys, logits that are scaled products, and K, V
+// and outputs without fp8 scales. The library has formulas only for the roundings permitted here.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && !is_fp8(problem.out()) &&

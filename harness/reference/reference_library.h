@@ -32,9 +32,8 @@ class ReferenceLibrary {
   // Callable from any thread.
   std::map<std::string, int> refusals() const;
 
-  // Returns true if the library supports both: no merge, softcap, ALiBi, sinks, fp8 K, V and
-  // outputs or hidden keys; P rounded to nearest, before normalisation, under a running maximum; no
-  // O rounded between tiles, S rounded twice or approximate reciprocal.
+  // Returns true if the library supports the problem and the spec: no merge, softcap, ALiBi, sink,
+  // fp8 or hidden key, and only roundings that plumbline_reference_model can express.
   static bool takes(const Problem& problem, const RoundingSpec& spec);
 
   [[nodiscard]] std::string device_name() const { return library_->device_name(); }

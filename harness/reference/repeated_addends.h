@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// Shares are measured on at most this many keys, spread over all of them.
+// Shares are measured on at most this many keys, spread over the row.
 inline constexpr std::int64_t max_sampled_keys = 128;
 
 // Returns how many of n addends repeat an error, if this share of them lies within a step.
@@ -17,8 +17,8 @@ inline double repeated_addends(double n, double share) {
 }
 
 // Returns S_t, the largest share of a row's keys whose t lie within two steps, 8 u32 l, of each
-// other. Returns 0 if it is at most 1/4. Keys with t below u32 l, which change no sum by a step,
-// are not counted.
+// other. Returns 0 if the share is at most 1/4. Keys with t below u32 l, which change no sum by a
+// step, are not counted.
 double repeated_share(const RowBlock& block, std::int64_t row);
 // Returns S_vj by column: the largest share of a row's keys with v_kj within 4 u32 n |o_j| of one
 // v_ij, tried for 16 keys i.

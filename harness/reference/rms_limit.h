@@ -1,5 +1,5 @@
-// The limit of the rms. It is here because the variance of a rounding that many terms share
-// (kappa_coherent in model.h) must keep a legal kernel below it even in the worst draw.
+// The limit of the rms. The reference needs this limit, because the variance of a rounding that
+// many terms share (kappa_coherent in model.h) must keep a legal kernel below the limit.
 #pragma once
 
 namespace plumbline {

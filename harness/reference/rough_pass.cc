@@ -65,7 +65,7 @@ class Rough {
     }
     RoughPass pass;
     const auto take = [&](const RowId& id, const Excess& excess, double unit) {
-      // Without a row that has a reference there is no scale, so nothing may differ.
+      // Without any row that has a reference, there is no scale, so nothing may differ.
       const double error = unit > 0            ? excess.error / unit
                            : excess.error == 0 ? 0
                                                : std::numeric_limits<double>::infinity();

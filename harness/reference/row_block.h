@@ -14,7 +14,7 @@ namespace plumbline {
 inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // An element of a pre-scaled Q whose fp32 product lies so near a tie that a kernel may round it to
-// the other neighbour. `step` is the distance of the two.
+// the other neighbour. `step` is the distance between the two neighbours.
 struct QueryTie {
   std::int64_t dim = 0;
   double step = 0;
@@ -24,8 +24,8 @@ struct QueryTie {
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
                   const RowId& id, std::span<double> row, std::vector<QueryTie>* ties = nullptr);
 
-// The attention sink of one row: a logit whose v is 0. Specs that round S at another place than the
-// logit do not round it.
+// The attention sink of one row: a logit whose v is 0. Specs that round S before the bias or the
+// softcap do not round the sink.
 struct Sink {
   double s = 0;           // natural units
   double p = 0;           // its weight; the weights of the keys sum to 1 - p
@@ -36,7 +36,7 @@ struct Sink {
 // Sets p[i] = exp(s[i] - m) for i < count, a multiple of 4. Returns the sum. `p` may be `s`.
 double exp_and_sum(const double* s, double m, double* p, std::int64_t count);
 
-// Returns a sink's logit as a kernel holds it that rounds S.
+// Returns a sink's logit as a kernel that rounds S holds it.
 double held_sink(const Model& model, const Sink& sink);
 
 // A row with at least this many visible keys and a finite V is long. In long rows, bounds may
@@ -44,10 +44,10 @@ double held_sink(const Model& model, const Sink& sink);
 // 0.5 % instead of 2.5e-5, and suite scores may multiply in bf16.
 inline constexpr std::int64_t long_row = 1024;
 
-// R rows by N keys, all that any of the rows sees. Key 0 of the block is row `first_key` of
-// head->k. S and P have row stride `stride`. Outside a row's range of keys S is -inf and P is 0. A
-// hidden key inside the range has P = 0 and a finite S, so that P times any function of S is 0.
-// Reuse a block for many computations to keep its memory.
+// R rows and N keys: the smallest range that contains all keys that the rows see. Key 0 of the
+// block is row `first_key` of head->k. S and P have row stride `stride`. Outside a row's range of
+// keys S is -inf and P is 0. A hidden key inside the range has P = 0 and a finite S, so that P
+// times any function of S is 0. Reuse a block for many computations to keep its memory.
 struct RowBlock {
   const HeadData* head = nullptr;
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
@@ -97,7 +97,7 @@ struct RowBlock {
   double by_log_scale(std::int64_t at) const {
     return shapes.empty() ? s.data()[at] : slope.data()[at] * x.data()[at];
   }
-  // Returns what an LSE of this spec includes beyond the row's.
+  // Returns by how much an LSE of this spec exceeds the row's `lse`.
   double row_bias(const Model& model, std::int64_t row) const {
     return model.lse_without_row_bias && shares_bias && !shapes.empty()
                ? shapes[static_cast<std::size_t>(row)].bias_of_row(first_key + head->first_key)
@@ -113,7 +113,7 @@ struct RowBlock {
         head->k[static_cast<std::size_t>((first_key + key) * head->dim_qk + tie.dim)];
     return slope_of(row, key) * of_product;
   }
-  // Returns |d s / d ln y| of a spec that rounds y, which is s, c or x.
+  // Returns |d s / d ln y|, with y the number that the spec rounds: s, c or x.
   double rounded_size(const Model& model, std::int64_t row, std::int64_t key) const {
     const std::int64_t at = row * stride + key;
     const double y = std::abs(unrounded.data()[at]);

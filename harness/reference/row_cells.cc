@@ -3,7 +3,7 @@
 
 namespace plumbline {
 
-// Groups the visible keys by label(key), and with them a sink whose label is `of_sink`.
+// Groups the visible keys by label(key). If `of_sink` is set, also groups the sink by this label.
 template <class Label>
 void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Cells& cells,
                      Label label, std::optional<std::uint64_t> of_sink) {

@@ -14,10 +14,10 @@ class RowReplay {
   // `keys` must contain the visible keys of every row that row() gets. `context` must outlive this.
   RowReplay(const ReferenceContext& context, std::int64_t sample, std::int64_t head_kv,
             KeyRange keys);
-  // The visible keys of one row.
+  // Gathers the visible keys of one row.
   RowReplay(const ReferenceContext& context, const RowId& id);
 
-  // Returns the row, which is of this sample and key head. Equal to reference_row().
+  // Returns a row of this sample and key head, equal to reference_row().
   RowDetail row(const RowId& id);
   // Returns V of a key in `keys` as the products see it, [head_dim_vo].
   std::span<const double> value(std::int64_t key) const {
@@ -28,8 +28,8 @@ class RowReplay {
   // Returns sum_n weights[n] v_n over the keys from `first_key` on, [head_dim_vo].
   std::vector<double> weighted_sum(std::int64_t first_key, std::span<const double> weights) const;
 
-  // <z, d> and <d, d> of d_j = p (v_j - o_j) / sigma_j, the direction in which more weight of a key
-  // with weight p moves the row, in units of sigma.
+  // <z, d> and <d, d> of d_j = p (v_j - o_j) / sigma_j, the direction in which the row moves if a
+  // key of weight p gains weight, in units of sigma.
   struct Projection {
     double zd = 0, dd = 0;
   };

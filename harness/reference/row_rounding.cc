@@ -12,9 +12,8 @@
 namespace plumbline {
 namespace {
 
-// An octave has few significands if (sum p_k^2)^2, computed for each of its cells and added up,
-// exceeds this share of (sum p_k^2)^2 of all its keys. Log-uniform significands of 50 keys have a
-// smaller share.
+// An octave has few significands if the sum of (sum p_k^2)^2 over its cells exceeds this share of
+// (sum p_k^2)^2 over all its keys. Log-uniform significands of 50 keys have a smaller share.
 constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double min_octave_share = 1.0 / 1024;
@@ -144,7 +143,8 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   const auto is_few = [this](std::size_t g, double least) {
     return octaves_.of_cells[g] > few_significands * square(std::max(octaves_.squares[g], least));
   };
-  // Quick exit if no octave is few with the sums over a quarter of the keys, which are smaller.
+  // Quick exit: if no octave has few significands by the sums over a quarter of the keys, none has
+  // by the larger sums over all keys.
   if (of_keys.size() >= 256) {
     sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
     const double least = min_octave_share * octaves_.total();
@@ -382,7 +382,7 @@ namespace {
 std::array<double, 2> chunk_sums(const Model& model, const double* t, double t_of_p, double lag,
                                  const std::array<const double*, 2>& x, std::int64_t begin,
                                  std::int64_t end) {
-  // See error_of() for the factor. A tile without a logit above -infinity has P = 0.
+  // See error_of() for 1 + 1e-12. A tile without a logit above -infinity has P = 0.
   const double factor = lag * (1 + 1e-12);
   if (!std::isfinite(factor)) return {};
   double first = 0, second = 0;

@@ -33,16 +33,16 @@ inline double normalized_sum_variance(double sum, double independent, double exc
 struct RowRounding {
   static constexpr int octaves = 64;
 
-  bool is_local = false;  // otherwise each key has Model::kappa_p
+  bool is_local = false;  // kappa depends on the octave; otherwise it is Model::kappa_p
   bool is_flat = false;
   double t_of_p = 1;  // t / p
-  // By octave g, which holds 2^-g <= t < 2^(1 - g). The last one also holds all smaller t.
+  // By octave g, which holds 2^-g <= t < 2^(1 - g). The last octave also holds all smaller t.
   std::array<double, octaves> kappas;
   // The error of each p_k, [stride]: in a flat row under the maximum with the largest sum of
   // errors, and in every row of a normalised P, where it is known. Otherwise empty.
   std::vector<float> errors;
   double error_sum = 0;  // sum of errors
-  // If P is normalised: what normalized_sum_variance() adds, in units of o_j^2.
+  // If P is normalised: the result of normalized_sum_variance(), in units of o_j^2.
   double sum_variance = 0;
 
   double kappa_of(double t) const { return kappas[static_cast<std::size_t>(octave(t))]; }
@@ -61,7 +61,8 @@ class RowRoundings {
             RowRounding& result);
   // Adds to sums[i][g] the sum of (error of p_k) x[i][k] over the row's keys, for each maximum g
   // that a kernel may have used. The order of the maxima depends only on whether there is a sink. A
-  // normalised P has only its known errors. `of_row` is the result of find(); x[i] is [stride].
+  // normalised P depends on no maximum, so g is 0. `of_row` is the result of find(); x[i] is
+  // [stride].
   void project_errors(const Model& model, const RowBlock& block, std::int64_t row,
                       const RowRounding& of_row, std::array<const double*, 2> x,
                       std::array<std::vector<double>*, 2> sums);

@@ -82,7 +82,7 @@ class Sampler {
     return rows;
   }
 
-  // Returns rows of one sample with their class. A row may have several.
+  // Returns rows of one sample with their class. A row may be in several classes.
   std::vector<std::pair<Interest, std::int32_t>> interesting_rows(std::int64_t sample) const {
     const std::int64_t length = geometry_.length_q(sample), keys = geometry_.length_kv(sample);
     std::vector<std::pair<Interest, std::int32_t>> rows;

@@ -24,8 +24,8 @@ constexpr std::int64_t elements_together = 1 << 16, min_rows_together = 8, max_r
 // The limit, in standard deviations of the scores.
 constexpr double deviations = 5;
 
-// Sums over clusters of (e - effect g)^2, for any effect. In a cluster e is the sum of e_j g_j w_j,
-// and g the sum of g_j^2 w_j.
+// Sums over clusters of (E - effect N)^2, for any effect. E is a cluster's sum of e_j g_j w_j, N
+// its sum of g_j^2 w_j.
 struct Clusters {
   double errors = 0, both = 0, norms = 0;
   void add(double e, double g) {
@@ -211,7 +211,7 @@ class ScaleSums {
   }
 
   // Adds the errors of judged row i in both directions: o, and G = d o / d log scale without its
-  // component along o. Sets their weights g_j / sigma_j^2.
+  // component along o. Sets the directions' weights g_j / sigma_j^2.
   void add_errors(std::size_t i) {
     const Model& model = reference_context_.model;
     JudgedRow& judged = judged_[i];
@@ -314,8 +314,9 @@ class ScaleSums {
                               {&sums[0].shared, &sums[1].shared});
   }
 
-  // Returns by how much skipping all keys below the threshold changes a score. Skipping some of
-  // them differs from a part of this by random terms, which the variance over clusters covers.
+  // Returns by how much skipping all keys below the threshold changes a score. Skipping only some
+  // of them causes a part of this change, plus random terms, which the variance over clusters
+  // covers.
   double skipped_effect(std::int64_t r, const double* y, double mean) const {
     const Model& model = reference_context_.model;
     if (!(model.skipped_below > 0)) return 0;
@@ -427,7 +428,7 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
     tests.lse.judged = true;
     tests.lse.effect = all_lse.score / all_lse.norm;
     // The last term is an error of one standard deviation that all rows share. Skipped keys may
-    // cause sqrt(shared_slack) of it.
+    // cause an error of sqrt(shared_slack) standard deviations.
     const double shared = model.skipped_below > 0 ? std::sqrt(shared_slack) : 1;
     tests.lse.limit = (model.u_s > 0 ? model.u_s / 4 : 64 * u32) +
                       deviations / std::sqrt(all_lse.norm) + shared * all_lse.drift / all_lse.norm;

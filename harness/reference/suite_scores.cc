@@ -100,8 +100,8 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   const double* p = block_->p.data() + row * block_->stride;
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   const double m = block_->row_max.data()[row];
-  // Uses s - m, so that equal logits give exactly 0. p is at least 1 / n where s = m, so the
-  // variance is at least mean^2 / n, and the difference loses no more digits than n has.
+  // Uses s - m, so that equal logits give exactly 0. The key with s = m has a p of at least 1 / n,
+  // so the variance is at least mean^2 / n, and squares - mean^2 loses no more digits than n has.
   double mean = 0, squares = 0;
 #pragma omp simd reduction(+ : mean, squares)
   for (std::int64_t k = begin; k < end; ++k) {
@@ -114,7 +114,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   return {m + mean, deviation, deviation};
 }
 
-// Sets the weights p_k (s_k - mean s).
+// Sets the weights p_k (g_k - mean g), with g_k = d s_k / d log scale.
 void SuiteScores::weigh_gradient(std::int64_t row) {
   const std::int64_t first = row * block_->stride;
   const double *p = block_->p.data() + first, *s = block_->s.data() + first,
@@ -134,8 +134,8 @@ void SuiteScores::weigh_gradient(std::int64_t row) {
   centered_weight_.data()[row] = block_->sink(row) == nullptr ? 0 : block_->sink(row)->p * mean;
 }
 
-// Computes G = sum_k p_k (s_k - mean s) v_k. The center of V drops out, and with it the
-// cancellation.
+// Computes G = sum_k p_k (g_k - mean g) v_k. Subtracts the center of V to avoid cancellation. Only
+// with a sink does the center contribute to G, because otherwise the weights sum to 0.
 void SuiteScores::find_gradient() {
   const HeadData& head = *block_->head;
   product(*block_, weights_, head.v_centered, product_);
@@ -175,8 +175,8 @@ void SuiteScores::set_direction(std::int64_t at, const double* direction, const 
   directions_.data()[at] = {norm, offset};
 }
 
-// Computes projection_[k] + offset = <x_k, g>_w, with x_k = v_k, or v_k - o if the denominator is
-// of the rounded P.
+// Computes projection_[k] + offset = <x_k, g>_w, with x_k = v_k, or v_k - o if the denominator sums
+// the rounded P.
 void SuiteScores::project() { rounds_ ? project_rounded() : project_centered(); }
 
 void SuiteScores::set_projection(std::int64_t stride, std::int64_t first_key) {

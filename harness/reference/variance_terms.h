@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// A bound replaces the term that it bounds if it adds at most this share of TP. That raises spre by
+// A bound of a term replaces the term if the bound is at most this share of TP. This raises spre by
 // at most 2.5e-5 of its value.
 inline constexpr double negligible_share = 5e-5;
 
@@ -33,7 +33,7 @@ struct BlockSums {
   TruncationSums truncation;                    // from find_ranges(), if sums round toward zero
 };
 
-// Sums over keys of weights times V, V - O or the square of one. Reused to keep its memory.
+// Sums over keys of weights times V or V - O, or times their squares. Reused to keep its memory.
 struct Moments {
   // Adds the excess of cells over w_k x_kj, with w the rows' tied weights and x = V, or V - O if
   // about_o.
@@ -84,8 +84,8 @@ class SharedRoundings {
 double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row);
 
 // Computes the worst case: every rounding at its largest, all of one sign, and |v| + |o| in the
-// place of |v - o|.
-// Logit errors count with their standard deviation. Overwrites sd_k, so call it last.
+// place of |v - o|. Logit errors count with their standard deviation. Overwrites sd_k, so call it
+// last.
 void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result);
 
 }  // namespace plumbline

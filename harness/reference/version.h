@@ -3,8 +3,8 @@
 
 namespace plumbline {
 
-// Raised when any result changes. Stored outcomes and cached references of another version are not
-// compared.
+// Raised when any result changes. Stored outcomes of another version are not compared, and its
+// cached references are not used.
 inline constexpr int reference_version = 7;
 
 }  // namespace plumbline

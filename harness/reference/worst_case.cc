@@ -8,7 +8,8 @@ namespace plumbline {
 namespace {
 
 // Returns the largest error of a logit that sd_k omits: roundings of S, tanh and products, and ties
-// of Q. A skipped key loses its whole weight, `of_skipped` of the weight that is kept.
+// of Q. If a kernel may skip the key, also its whole weight over the weight that is kept, which is
+// p_k times `of_skipped`.
 double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key, double of_skipped) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
@@ -27,7 +28,7 @@ double omitted_error(const BlockSums& sums, std::int64_t row, std::int64_t key, 
   return error;
 }
 
-// Returns 1 / the weight that remains if all keys are skipped that may be.
+// Returns 1 / (the weight that remains if a kernel skips all keys that it may skip).
 double error_of_skipping(const BlockSums& sums, std::int64_t row) {
   double skipped = 0;
   if (sums.model.skipped_below > 0) {

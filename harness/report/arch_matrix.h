@@ -20,7 +20,8 @@ struct ArchMatrix {
     std::size_t ran = 0, failures = 0;  // among the row's cases
     double worst_percent = 0;           // percent of a limit; infinite if any case has NaN
   };
-  // A kernel, dtype of Q and tensor-core mode. Counts only cases that all its devices have.
+  // A kernel, dtype of Q and tensor-core mode. Counts only cases that exist on all devices of the
+  // row.
   struct Row {
     std::string kernel, dtype, tensor_cores;
     std::size_t cases = 0;                   // per column

@@ -137,7 +137,7 @@ class CaseReport {
     if (!findings.empty()) report_.details.push_back({"why", std::move(findings), 5});
     std::vector<std::string> notes;
     for (const std::string& note : judgement_.notes) {
-      // Such a note is "unsupported: " and the reason
+      // For example, the note "unsupported: " and the reason
       if (!note.ends_with(cause)) notes.push_back(note);
     }
     if (!notes.empty()) report_.details.push_back({"note", std::move(notes), 1});

@@ -41,7 +41,7 @@ struct RunComparison {
   std::vector<std::string> runs_before, runs_after;  // ids, oldest first
   std::vector<ComparedCase> cases;                   // those that both sides have
   std::size_t only_before = 0, only_after = 0;       // series that one side lacks
-  // Cases of the earlier side that the later one planned to measure but has no outcome for.
+  // Cases of the earlier side that the later side lacks, although it measured their suites in full.
   std::size_t lost = 0;
   IncompleteRuns incomplete_before, incomplete_after;
   bool all = false;            // show unchanged cases also
@@ -52,8 +52,8 @@ struct RunComparison {
   RunState state() const;
 };
 
-// Returns tables, each with a count: changed verdicts, times that changed by more than noise, and
-// errors of outputs with other bits. Times and errors with the largest change come first.
+// Returns tables of changed verdicts, of times that changed by more than noise, and of errors of
+// outputs with other bits; then counts. Times and errors with the largest change come first.
 std::string render_comparison(const RunComparison& comparison, const Style& style);
 std::string json_of_comparison(const RunComparison& comparison);
 

@@ -28,8 +28,8 @@ std::vector<std::string> difference_map(const DiffReport& report, const Style& s
 // Returns a JSON object with the overall answer and the list of comparisons.
 std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer);
 
-// Returns bug if any comparison is one, otherwise undecided if any is, otherwise rounding.
-// Unsupported comparisons do not count; if no other is left, the answer is undecided.
+// Returns the worst answer of the comparisons: bug, otherwise undecided, otherwise rounding.
+// Unsupported comparisons do not count; if all are unsupported, the answer is undecided.
 Answer overall_answer(const std::vector<DiffReport>& reports);
 // Counts the comparisons that are not unsupported: both sides ran, or one ended with an error.
 std::size_t compared(const std::vector<DiffReport>& reports);

@@ -17,14 +17,14 @@ constexpr int bins = ErrorPicture::bins;
 constexpr int lines = 5;  // height of the histogram
 constexpr std::array eighths{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// Returns the height of a bar in eighths of a line. The square root keeps a few elements far out
-// visible next to many near zero.
+// Returns the height of a bar in eighths of a line. The square root keeps the few elements of the
+// tails visible next to the many near zero.
 int height_of(double count, double most) {
   if (!(count > 0) || !(most > 0)) return 0;
   return std::max(1, static_cast<int>(std::lround(8 * lines * std::sqrt(count / most))));
 }
 
-// Returns one cell of a bar whose top is `eighths_here` above the cell's lower edge.
+// Returns one cell of a bar that ends `eighths_here` eighths of a line above the cell's lower edge.
 std::string bar_cell(int eighths_here, bool unicode) {
   const int filled = std::clamp(eighths_here, 0, 8);
   if (unicode) return eighths.at(static_cast<std::size_t>(filled));

@@ -169,7 +169,7 @@ std::string element(const TestCase& test) {
                             xml_text(test.text), tag);
 }
 
-// Attributes of a suite and of the root, except that the root has no "skipped" in Jenkins' schema.
+// Returns the attributes of a suite or of the root, which has no "skipped" in Jenkins' schema.
 std::string attributes(const std::vector<TestCase>& cases, bool is_root) {
   const auto count = [&](Kind kind) {
     return std::count_if(cases.begin(), cases.end(),

@@ -58,7 +58,7 @@ struct PageInput {
   std::vector<std::string> run_ids;
   std::vector<std::string> machine_of;  // per outcome, in words
   // The start of each outcome's reproduce line, since the runs of a night may have different
-  // providers. Empty: all as in the report.
+  // providers. Empty: the report's start applies to all.
   std::vector<std::string> reproduce_of = {};
   std::vector<Issue> news;
   std::vector<PageNight> nights;  // oldest first

@@ -39,7 +39,8 @@ struct RunReport {
   RunState state() const { return state_of_exit(exit_code); }
 };
 
-// Returns one sentence for each run that its host's clock dated before the database's newest run.
+// Returns one sentence for each run that started, by its host's clock, more than max_clock_skew_s
+// before the newest run of the database.
 std::vector<std::string> unsettled_of(const std::vector<RunInfo>& runs);
 
 // A --format of a command and its writer: `text` for plain text, `json` for the text of a document,
@@ -52,8 +53,8 @@ struct Format {
 };
 
 // Lays out columns two blanks apart, numbers right-aligned. If the table is wider than the style,
-// text is broken at '/' and blanks. If the style is narrower than 120, the table's last columns are
-// then left out. Cells of the column "verdict" are coloured.
+// text is broken at '/' and blanks. If it still does not fit and the style is narrower than 120,
+// the last columns are left out. Cells of the column "verdict" are coloured.
 std::string render_table(const std::vector<std::string>& columns,
                          const std::vector<std::vector<std::string>>& rows, const Style& style);
 

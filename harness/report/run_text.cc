@@ -175,7 +175,7 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
   return text.empty() ? "" : text + "\n";
 }
 
-// Left out if no statistic was judged, as in a partial suite, unless verbose.
+// Returns "" if no statistic was judged, as in a partial suite, unless verbose.
 std::string not_judged_line(const RunReport& report, const Style& style) {
   const RunCounts counts = counts_of(report);
   if (counts.statistics_not_judged == 0 || (counts.statistics == 0 && !style.verbose)) return "";

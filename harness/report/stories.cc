@@ -28,7 +28,7 @@ class Story {
       if ((*report.diffs)[i].outcome.suite == suite) story_.diffs.push_back(i);
   }
 
-  // Returns the diffs that ran and have the same name: the first of `names` that has any.
+  // Returns the diffs that ran, of one name: the first of `names` that has any.
   std::vector<const DiffOutcome*> diffs(std::initializer_list<std::string_view> names) const {
     std::vector<const DiffOutcome*> found;
     for (const std::string_view name : names) {

@@ -35,8 +35,8 @@ void compare_occupancy(const ApprovedResources& now, const ApprovedResources& ap
                              percent_of_warps(*approved.warps, now.arch)));
 }
 
-// Registers matter only through the occupancy that they allow. If that is known, compare_occupancy
-// decides.
+// Registers matter only through the occupancy that they allow. If the occupancy is known,
+// compare_occupancy() decides.
 void compare_registers(const ApprovedResources& now, const ApprovedResources& approved,
                        Differences& differences) {
   if (now.registers == approved.registers) return;

@@ -15,8 +15,8 @@ namespace plumbline {
 struct KernelUsage {
   std::string kernel;  // see display_name
   std::string arch;    // "sm_90a"
-  // Per thread; -1 for a device function that was not inlined: ptxas counts its registers in its
-  // callers'.
+  // Per thread; -1 for a device function that was not inlined, because ptxas counts its registers
+  // among those of its callers.
   int registers = -1;
   int stack_bytes = 0;                              // per thread
   int spill_store_bytes = 0, spill_load_bytes = 0;  // per thread

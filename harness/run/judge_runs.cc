@@ -175,7 +175,7 @@ class RunJudge {
     std::ranges::move(pasts, std::back_inserter(pasts_));
     judged.run_of.insert(judged.run_of.end(), outcomes.size(), run_id);
     if (judged.outcomes.empty())
-      // An outcome takes kilobytes, and usually there is only one run.
+      // Moves the vector as a whole: an outcome takes kilobytes, and usually there is only one run.
       judged.outcomes = std::move(outcomes);
     else
       std::ranges::move(outcomes, std::back_inserter(judged.outcomes));

@@ -267,7 +267,7 @@ void copy_times(Outcome& to, Outcome from) {
 double floor_of_spread(const std::vector<double>& second_ratios) {
   constexpr std::size_t min_pairs = 20;
   // The first factor turns a median of |x| into a standard deviation. The second is the ratio of a
-  // difference's standard deviation to that of one side.
+  // difference's standard deviation to that of one measurement.
   constexpr double to_deviation = 1.4826, of_a_difference = 1.4142135623730951;
   if (second_ratios.size() < min_pairs) return 0;
   std::vector<double> distances;

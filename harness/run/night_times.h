@@ -1,5 +1,5 @@
 // Judges the times of one night together. Candidates are measured again in fresh processes. A
-// suspect night, in which everything shifted, is measured again or excluded. docs/nights.md.
+// suspect night, in which everything shifted, is measured again or excluded (docs/nights.md).
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct TimedCase {
 
 struct NightTimesInput {
   std::vector<TimedCase> cases;
-  // Identifies the night. The cases that are measured a second time are drawn by this.
+  // Identifies the night, and determines which cases are drawn for a second measurement.
   std::string draw;
   std::string today;  // "2027-01-30", in UTC; decides which acknowledgements have expired
   // Returns the minimum night-to-night spread of a machine class (floor_of_spread).
@@ -53,7 +53,7 @@ void copy_times(Outcome& to, Outcome from);
 // than 20 pairs; the gate's own minimum then applies.
 double floor_of_spread(const std::vector<double>& second_ratios);
 
-// One timed case in this many is measured twice each night, and at least one.
+// Each night measures one of this many timed cases twice, but at least one in all.
 inline constexpr std::size_t cases_per_second_pair = 10;
 
 }  // namespace plumbline

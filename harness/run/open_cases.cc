@@ -12,7 +12,7 @@
 #include "harness/base/json.h"
 #include "harness/suite/expected_failure.h"
 
-// nlohmann-json has no serializer for std::optional. An empty one is null.
+// nlohmann-json has no serializer for std::optional. An empty optional becomes null.
 template <class T>
 struct nlohmann::adl_serializer<std::optional<T>> {
   static void to_json(json& json, const std::optional<T>& value) {

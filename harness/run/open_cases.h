@@ -58,15 +58,16 @@ std::string json_text_of(const OpenCases& open);
 // An error names the file's fault and the command that writes such a file.
 Result<OpenCases> read_open_cases(const std::filesystem::path& file);
 
-// The ids of the runs whose cases a run with purpose "confirm" measured again. Stored in its
-// RunInfo::versions_json.
+// Add and read a member of RunInfo::versions_json: the ids of the runs whose cases a run with
+// purpose "confirm" measured again.
 std::string with_confirmed_runs(const std::string& versions_json,
                                 const std::vector<std::string>& run_ids);
 std::vector<std::string> read_confirmed_runs(const std::string& versions_json);
 
 // The outcomes of fresh processes, by suite and case id, oldest first.
 using FreshOutcomes = std::map<std::pair<std::string, std::string>, std::vector<StoredOutcome>>;
-// Collects them from the database's runs with purpose "confirm" that name one of `run_ids`.
+// Collects the fresh outcomes of the database's runs with purpose "confirm" that name one of
+// `run_ids`.
 Result<FreshOutcomes> fresh_outcomes(Store& store, const std::vector<std::string>& run_ids);
 
 }  // namespace plumbline

@@ -30,7 +30,8 @@ bool takes(const OfferedKernel& kernel, const std::string& device) {
   return !kernel.devices.empty() && may_run_on(kernel, device);
 }
 
-// Returns the case on each device that its kernels take. Kernels that take none of them stay.
+// Returns the case on each device that its kernels take. Kernels that take none of the devices stay
+// on the case's own.
 std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>& devices,
                              const std::vector<OfferedKernel>& kernels) {
   std::vector<SuiteCase> result;

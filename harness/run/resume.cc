@@ -193,7 +193,7 @@ Plan remaining(const Plan& plan, const StoredPart& stored,
   return rest;
 }
 
-// A name in the abstract socket namespace belongs to a process and needs no file.
+// A name in the abstract socket namespace needs no file, and is freed when its process ends.
 Result<std::unique_ptr<RunLock>> RunLock::claim(const std::string& run_id) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -33,8 +33,8 @@ struct StoredPart {
 Result<StoredPart> read_part(Store& store, const std::string& run_id);
 
 // Returns the plan without what is stored. The untimed cases of a problem are removed together or
-// not at all. Some reuse another's outcome, and measured together they give the same outcomes as in
-// an uninterrupted run.
+// not at all: some reuse another's outcome, so only all of them together give the outcomes of an
+// uninterrupted run.
 Plan remaining(const Plan& plan, const StoredPart& stored,
                const std::vector<Invariance>& invariances);
 

@@ -165,8 +165,8 @@ void RunSession::infer_device(Outcome& outcome) {
   if (outcome.description.device_arch.empty()) outcome.description.device_arch = known.arch;
 }
 
-// Some cases ended before any case had reported the device. They are judged and stored again, now
-// in their own series.
+// Judges and stores again the cases that ended before any case had reported the device, now in
+// their own series.
 void RunSession::rejudge_with_known_devices() {
   for (StoredOutcome& stored : outcomes_) {
     Outcome known = stored.outcome;
@@ -271,8 +271,8 @@ void RunSession::confirm_regressions(const Plan& plan) {
   }
 }
 
-// Returns the spread between two measurements of one night, from this machine class's ratios in
-// both databases.
+// Returns the spread of one measurement (floor_of_spread), from this machine class's second ratios
+// in both databases.
 double RunSession::min_spread(const MachineClass& machine) {
   std::vector<double> ratios;
   for (Store* store : {store_, past_store_}) {

@@ -59,7 +59,7 @@ class RunSession {
   bool harness_failed() const { return harness_failed_; }
   // Returns true if the whole plan was measured and stored.
   bool finished() const { return finished_; }
-  // Returns this run if it did not finish.
+  // Returns this run's totals if it did not finish, otherwise none.
   IncompleteRuns incomplete() const;
   int exit_code() const;
 

@@ -50,8 +50,9 @@ bool shares_gpu(const Shard& shard, const std::vector<Shard>& group) {
   });
 }
 
-// Divides shards by GPU model, so that no set is completed by shards of another model. Shards that
-// used a model together are of one group. A shard without GPU cases joins a group that lacks it.
+// Divides shards by GPU model, so that no set is completed by shards of another model. Shards with
+// a GPU model in common are in one group. A shard without GPU cases joins a group that lacks its
+// part.
 std::vector<std::vector<Shard>> divide_by_gpu(const std::vector<Shard>& shards) {
   std::vector<std::vector<Shard>> groups;
   for (const Shard& shard : shards) {

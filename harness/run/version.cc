@@ -1,4 +1,4 @@
-// Combines the versions that the modules below define.
+// Combines the program's version with those of the judge, the reference and the schema.
 #include "harness/run/version.h"
 
 #include <fmt/format.h>

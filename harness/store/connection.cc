@@ -167,8 +167,8 @@ std::unique_ptr<SQLite::Database> open_private() {
   return db;
 }
 
-// SQLite's memory statistics are not used, but take a lock for each allocation and release. Has no
-// effect if the process has already used SQLite.
+// Turns off SQLite's memory statistics: they are not used, but take a lock for each allocation and
+// release. Has no effect if the process has already used SQLite.
 void stop_counting_memory() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(once);
@@ -345,7 +345,7 @@ Result<void> check_integrity(SQLite::Database& db, const fs::path& path) {
 
 // A log of 64 MiB and an equal cache: SQLite's defaults (4 MB, 2 MB) took 6 s for 20,000 outcomes
 // on a disk where these take 0.7 s. Up to 2 GiB are mapped, because judging reads scattered pages,
-// and read() would cost it a sixth of its time.
+// and would spend a sixth of its time in read().
 void set_writer_pragmas(SQLite::Database& db, const char* schema) {
   db.exec(
       fmt::format("PRAGMA {0}.synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA "

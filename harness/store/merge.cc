@@ -142,8 +142,8 @@ class Merger {
     }
     unwrap(check_same(table));
     const auto columns = columns_of(db_, to_, table.name);
-    // Reports keep the order in which rows were stored, which the rowids have. The other tables
-    // have no rowids.
+    // Keeps the order of the rowids, because reports list rows in the order in which they were
+    // stored. The other tables have no rowids.
     const bool has_rowid =
         table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
     db_.exec(fmt::format(

@@ -30,7 +30,7 @@ struct MergeReport {
 // Errors name the shard and leave `out` unchanged. They are those of Store::open, damage that
 // SQLite's quick_check finds, a shard that is `out` itself, and two copies of a run that contradict
 // each other. Except for counts and finish times, a merge reads only rows of `out` whose keys the
-// shards have. So it costs about as much as the new night, not the history. Shards are only read.
+// shards have. So its cost grows with the new night, not with the history. Shards are only read.
 // They may have older schemas and be in use.
 Result<MergeReport> merge_databases(const std::filesystem::path& out,
                                     const std::vector<std::filesystem::path>& shards);

@@ -41,7 +41,8 @@ NightEventKind parse_event(const std::string& word) {
   return static_cast<NightEventKind>(at - std::begin(event_words));
 }
 
-// Selects the ids of all nights that have a run or an event, the last to begin first.
+// Selects the ids of all nights that have a run or an event, sorted by their beginning, newest
+// first.
 constexpr const char* nights_of_the_database = R"(
   WITH named AS (
     SELECT night_id, min(started_at) AS began FROM run WHERE night_id <> '' GROUP BY night_id

@@ -1,4 +1,4 @@
-// Commits rows that have waited too long, on a thread of its own.
+// Commits rows that have waited too long, on a separate thread.
 #include "harness/store/prompt_commits.h"
 
 #include <utility>

@@ -13,18 +13,19 @@ namespace plumbline {
 
 // A row is committed at once if the last commit is at least this old. Otherwise it is committed
 // with others, at most this long after that commit. A commit rewrites a page of each index, about
-// 30 kB; a commit for each of 20,000 rows would take 5 times as long as storing them.
+// 30 kB in all. Committing 20,000 rows one by one would take 5 times as long as storing them.
 inline constexpr std::chrono::milliseconds commit_delay{20};
 
 class PromptCommits {
  public:
-  // `failed` receives the errors of commits. It must not lock.
+  // `failed` receives the errors of commits. It must not call lock().
   PromptCommits(Store& store, std::function<void(const Errors&)> failed);
   ~PromptCommits();  // commits the remaining rows
   PromptCommits(const PromptCommits&) = delete;
   PromptCommits& operator=(const PromptCommits&) = delete;
 
-  // Every use of the store needs this lock while this object exists, because it has its own thread.
+  // Every use of the store needs this lock while this object exists, because the object's thread
+  // also uses the store.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   // Call this after adding rows, with the lock held.
   void added();

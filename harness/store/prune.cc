@@ -188,9 +188,9 @@ class Pruner {
     }
   }
 
-  // Keeps the outcomes on both sides of each change, and the first and the newest outcome. They
-  // show if any outcome between could be a baseline, which decides if a later first_seen outcome
-  // has a past.
+  // Keeps the outcomes on both sides of each change, and the first and the newest outcome. If any
+  // deleted outcome could be a baseline, so could one of these, and a later first_seen outcome
+  // keeps its past.
   static void mark_changes(std::vector<Row>& rows) {
     std::map<std::string, Row*> before;
     for (Row& row : rows) {
@@ -220,8 +220,8 @@ class Pruner {
     }
   }
 
-  // If many rows go, dropping and recreating the indexes is faster: their pages are in another
-  // order than the rows, and would be written to the log again and again.
+  // If many rows are deleted, dropping and recreating the indexes is faster: the order of index
+  // pages differs from that of the rows, so each page would be written to the log again and again.
   void delete_outcomes() {
     std::vector<std::pair<std::string, std::string>> indexes;  // name and statement
     if (4 * report_.outcomes_deleted > report_.outcomes_before) {

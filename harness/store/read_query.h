@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// Runs one statement on its own read-only connection. Refuses several statements, none, and all but
-// SELECT, VALUES, EXPLAIN and pragmas that describe the schema. Blobs become x'…' literals,
-// infinities Inf and -Inf.
+// Runs one SELECT, VALUES, EXPLAIN or pragma that describes the schema, on its own read-only
+// connection. Refuses other statements, several statements, and text without a statement. Blobs
+// become x'…' literals, infinities Inf and -Inf.
 Result<Store::Table> read_query(const std::filesystem::path& path, const std::string& sql);
 
 }  // namespace plumbline

@@ -41,9 +41,9 @@ std::string baseline_condition(std::string_view row) {
 // counts only after `plumbline judge` has compared it. Confirmation runs are not baselines.
 //
 // ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options, ?8 JSON list
-// of run_orders to exclude. The list is usually empty, and searching it for each of sixty rows
-// would cost more than all else. `more`: further joins. `counts`: condition on the verdict of
-// outcome AS o.
+// of run_orders to exclude. The condition first tests if the list is empty, as usual, because
+// searching it for each of sixty rows would cost more than all else. `more`: further joins.
+// `counts`: condition on the verdict of outcome AS o.
 std::string accepted_outcomes(std::string_view more, std::string_view counts) {
   constexpr const char* text = R"(
   {more}
@@ -92,8 +92,8 @@ std::string baseline_sql() {
                         baseline_condition("o")));
 }
 
-// CROSS JOIN below makes SQLite start from a series' cases and their few decisions, and then look
-// up outcomes.
+// Selects the run_orders of runs whose outcomes cannot be baselines: unfinished runs and
+// confirmations.
 
 constexpr const char* uncounted_runs_sql = R"(
   SELECT json_group_array(run_order) FROM (
@@ -102,7 +102,8 @@ constexpr const char* uncounted_runs_sql = R"(
 )";
 
 // Selects the outcome of the newest pin. It could be a baseline when it was pinned, so later
-// changes to its run do not matter.
+// changes to its run do not matter. CROSS JOIN makes SQLite start from the series' cases and their
+// few decisions, and then look up outcomes.
 std::string pin_sql() {
   return fmt::format(
       "SELECT {} FROM attention_case AS c CROSS JOIN pinned_case AS k ON k.case_key = c.case_key "

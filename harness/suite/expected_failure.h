@@ -18,8 +18,8 @@ struct ExpectedFailure {
   bool operator==(const ExpectedFailure&) const = default;
 };
 
-// An entry that a suite's case carries until its kernels are known. The entry's groups and problem
-// fields already match the case.
+// An entry whose groups and problem fields match a case of the suite. covers() decides if it
+// applies, once the case's kernel is known.
 struct FailureRule {
   ExpectedFailure what;
   std::vector<std::string> kernels;  // globs, one of which must match

@@ -108,8 +108,8 @@ std::vector<std::size_t> unset_dimensions(const Combination& partial) {
   return dimensions;
 }
 
-// Sets the open dimensions in random order, each to the value that covers most open pairs. Ties are
-// broken at random.
+// Sets the unset dimensions in random order, each to the value that covers most open pairs. Ties
+// are broken at random.
 Combination fill_greedily(Combination partial, std::span<const std::size_t> sizes,
                           const OpenPairs& open, Random& random) {
   std::vector<std::size_t> order = unset_dimensions(partial);
@@ -129,7 +129,7 @@ Combination fill_greedily(Combination partial, std::span<const std::size_t> size
   return partial;
 }
 
-// Sets the open dimensions to their `number`-th filling (mixed radix).
+// Sets the unset dimensions to their `number`-th filling (mixed radix).
 Combination fill_numbered(Combination partial, std::span<const std::size_t> sizes,
                           const std::vector<std::size_t>& open, std::size_t number) {
   for (const std::size_t dimension : open) {

@@ -11,8 +11,8 @@ namespace plumbline {
 using Combination = std::vector<std::size_t>;  // index of each dimension's value
 
 // Returns allowed combinations over dimensions with `sizes` values. Every pair of values of two
-// dimensions that an allowed combination can contain is in at least one of them. With one
-// dimension, returns every value. Greedy, after AETG (Cohen, Dalal, Fredman, Patton, IEEE TSE
+// dimensions that an allowed combination can contain is in at least one returned combination. With
+// one dimension, returns every value. Greedy, after AETG (Cohen, Dalal, Fredman, Patton, IEEE TSE
 // 23(7), 1997); the same result on every machine.
 // A pair counts as impossible if no allowed combination with it is found among all fillings of the
 // other dimensions (up to 4096) or among 4096 random ones. `tries_left` counts down the fillings

@@ -125,8 +125,8 @@ class KernelChoice {
 };
 
 // Expected failures of suites. A case is judged once, even if several groups and diffs have it, so
-// an expectation for one applies to all. Entries that cover no case are errors if the provider of
-// their kernels is loaded. Otherwise they cannot be checked.
+// an expectation for one of them applies to all. Entries that cover no case are errors if the
+// provider of their kernels is loaded. Otherwise they cannot be checked.
 class Expectations {
  public:
   explicit Expectations(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}

@@ -90,10 +90,10 @@ struct RunEnvironment {
 // not have or that no case uses is also an error, unless the suites were redirected. If the filter
 // leaves nothing, the plan is empty.
 //
-// Cases are absent if their provider lacks what it needs. Cases on cuda:N are also absent if that
-// device does not exist or the provider that they name is not loaded. A pattern leaves out kernels
-// that state another kind of device. If none remains, that is an error, unless the filter's globs
-// drop the case for every kernel that the pattern matches.
+// Cases are absent if their provider has no kernels (RunEnvironment::missing_providers). Cases on
+// cuda:N are also absent if that device does not exist or the provider that they name is not
+// loaded. A pattern leaves out kernels that state another kind of device. If none remains, that is
+// an error, unless the filter's globs drop the case for every kernel that the pattern matches.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
                        const CaseFilter& filter, const RunEnvironment& here = {});
 
@@ -106,7 +106,7 @@ std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent);
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
 
 // Changes the inputs of the suites' problems, in groups and diffs: problems with the default seed,
-// which their id leaves out, get this one. Problems with another seed keep their inputs.
+// which their ids leave out, get `seed`. Problems with another seed keep their inputs.
 void use_seed(std::vector<Suite>& suites, std::uint64_t seed);
 
 // Returns the remedy if no loaded provider has a kernel that matches `pattern`.

@@ -31,9 +31,10 @@ struct SuiteCase {
   bool timed = false;
   std::string file;  // file of the group
   int line = 0;      // line of the group or the diff
-  // Line of its entry in `kernels`, or of a diff's `kernel`. 0 if another kernel replaced it.
+  // Line of the pattern in `kernels`, or of a diff's `kernel`. 0 if use_kernels() replaced the
+  // pattern.
   int kernel_line = 0;
-  // Entries that may cover it, in file order. The first that covers its kernel applies.
+  // Entries that may cover the case, in file order. The first that covers the kernel applies.
   std::vector<std::shared_ptr<const FailureRule>> failures;
 };
 
@@ -140,8 +141,8 @@ struct CaseFilter {
   std::optional<Tier> tier;          // keeps cases of this and lower tiers
   int shard = 1, shards = 1;         // 1-based
 };
-// Return true if the filter keeps cases of a tier, and of a name. Its patterns are compared with
-// `texts`, such as a case id and "suite/group/" + case id.
+// Return true if the filter keeps cases of a tier, and cases with the names `texts`, such as the
+// case id and "suite/group/" + case id.
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
 

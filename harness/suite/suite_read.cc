@@ -396,7 +396,7 @@ class SuiteReader {
     return errors.size() == errors_before;
   }
 
-  // A case with a group that has it. The case itself may be in an earlier group.
+  // A case and one of its groups. suite.cases may list the case under an earlier group.
   struct NamedCase {
     std::size_t index;
     std::string group;

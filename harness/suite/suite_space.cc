@@ -109,8 +109,8 @@ void check_given_once(const ProblemSpace& space, Errors& errors) {
   }
 }
 
-// Reports a mistake such as one list too many, which would otherwise fill the memory or search for
-// pairs all day.
+// Reports a space that is too large, for example because of one list too many. Its expansion would
+// fill the memory or search for pairs all day.
 void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& errors) {
   constexpr std::size_t most = 100000, max_paired = 256;
   if (fixed_combinations(space, most) > most) {

@@ -15,7 +15,7 @@ namespace {
 constexpr int min_series_of_shift = 5;
 // In spreads of a series. A smaller common shift hardly adds false alerts.
 constexpr double min_common_shift = 1.0;
-// beyond_chance is in standard deviations of the median of n independent series. One is
+// beyond_chance is in standard deviations of the median of n independent series, which are
 // sd_of_median / sqrt(n), with sd_of_median = sqrt(pi / 2). The third constant is a normal
 // distribution's standard deviation over its median absolute deviation.
 constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_median_deviation = 1.4826;

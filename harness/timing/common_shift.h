@@ -9,7 +9,7 @@ namespace plumbline {
 struct NightLook {
   double common_shift = 0;  // ln, median of the series' changes
   double deviation = 0;     // median of the series' deviations
-  double spread = 0;        // spread of the changes without the shift, in each series' own; about 1
+  double spread = 0;        // spread of (change - common_shift) / (spread of the series); about 1
   double limit = 0;         // limit of |deviation|
   bool moved = false;       // |deviation| > limit
   bool suspect = false;     // tonight's times are excluded: measure the night again

@@ -13,7 +13,7 @@ namespace {
 constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
 // One night in 20 may be a spike, which does not count in the spread.
 constexpr std::size_t nights_per_spike = 20;
-// On each side, one night in 30 is not a known value of the series.
+// The known values of a series leave out one night in 30 on each side.
 constexpr std::size_t nights_per_stray = 30;
 // Series needed for the persistence of a machine class, which is then known within 0.15 / sqrt(20)
 // = 0.03 after 60 nights. Smaller persistences than the minimum may be chance.
@@ -107,7 +107,7 @@ void add_known_values(GateLevel& level, std::vector<double> residuals) {
   level.high = level.level + residuals[residuals.size() - 1 - strays];
 }
 
-// Returns the level of the values of shown(), which pools use, not of single processes' values.
+// Returns the level of the nights' shown() values, which pools use, not of their single values.
 double shown_level(std::span<const GateNight> nights, double limit) {
   std::vector<double> values;
   values.reserve(nights.size());

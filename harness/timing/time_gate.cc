@@ -56,8 +56,8 @@ double variance_of_mean(int n, double persistence) {
   return n == 0 ? 1 : correlated(n, persistence) / n;
 }
 
-// Returns the machine class's persistence, or its mean with the series' own if that is higher: 60
-// nights determine the series' own only within 0.13.
+// Returns the machine class's persistence or, if the series' own is higher, the mean of both,
+// because 60 nights determine the series' own only within 0.13.
 double persistence_of(const GateLevel& level, const GateOptions& options) {
   return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
 }
@@ -96,7 +96,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   pool.level = level != nullptr && earlier == 0
                    ? *level
                    : level_of(past.first(past.size() - earlier), options);
-  // A level of few nights cannot judge small steps, because one may be among its nights.
+  // A level of few nights cannot judge small steps, because its nights may include a step.
   if (nights > 1 && pool.level.nights < nights + min_nights_beside_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);

@@ -40,7 +40,7 @@ struct GateOptions {
   // subtracted from all values of tonight, fresh processes included, before anything is compared.
   double common_shift = 0;
   // Nights needed to count single outliers as spikes, and to count an unaccepted step as a change
-  // of level. With fewer, both may be a second mode of the series, and count as noise.
+  // of level. With fewer, outliers and steps may be a second mode of the series and count as noise.
   int spikes_from = 20, changes_from = 30;
 };
 

@@ -1,7 +1,7 @@
 // Decode on CUDA cores: each block computes one split of one row of one head in fp32.
 //
 //   A group of head_dim / 8 lanes shares a key, with 8 dimensions per lane. The groups of all 4
-//   warps take adjacent keys. For every 4 keys that it takes in turn, each group computes:
+//   warps take adjacent keys. Each group computes, for 4 of its keys at a time:
 //     s  = scale log2(e) q . k         8 fma per lane, then a butterfly of shuffles
 //     m' = max(m, s_0 .. s_3)
 //     p_u = 2^(s_u - m')

@@ -6,8 +6,8 @@
 
 namespace plumbline::attention {
 
-// Returns the first word of digits and dots, or "" if there is none, of a line such as the first of
-// /proc/driver/nvidia/version:
+// Returns the line's first word that consists of digits and dots, or "" if there is none. Example,
+// the first line of /proc/driver/nvidia/version:
 //   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build (…)
 inline std::string first_version(const std::string& line) {
   for (std::size_t begin = 0; begin < line.size();) {

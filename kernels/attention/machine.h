@@ -43,7 +43,7 @@ class Indices {
   virtual ~Indices() = default;
   virtual const std::int32_t* data() const = 0;
 };
-// The copy is complete when this returns, for every stream. Throws provider::Refused.
+// Returns after the copy has completed, so that every stream sees it. Throws provider::Refused.
 std::unique_ptr<Indices> copy_indices(const plumbline_device& device,
                                       std::vector<std::int32_t> values);
 

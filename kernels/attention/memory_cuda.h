@@ -11,7 +11,7 @@ namespace plumbline::attention {
 
 const plumbline_device_memory* cuda_memory();
 
-// The copy is complete when this returns, for every stream.
+// Returns after the copy has completed, so that every stream sees it.
 cudaError_t copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
 }  // namespace plumbline::attention

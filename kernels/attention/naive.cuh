@@ -21,7 +21,8 @@ namespace plumbline::attention {
 // Threads of a block, which is also the number of keys per tile.
 inline constexpr int naive_threads = 128;
 
-// The kernel's template argument: Q's element type, inside WithFp8 if K and V are in fp8.
+// The element types that the kernel's template argument stands for. The argument is one type for Q,
+// K and V or, for K and V in fp8, WithFp8<NaiveTypes<type of Q>>.
 template <class Types>
 struct NaiveTypes {
   using Element = Types;

@@ -106,8 +106,8 @@ function(plumbline_device_object RESULT source)
   set(${RESULT} ${base} PARENT_SCOPE)
 endfunction()
 
-# Adds the target plumbline_NAME_ptx: the PTX of SOURCES. Those in MORE have no other rule that
-# writes their PTX.
+# Adds the target plumbline_NAME_ptx: the PTX of SOURCES. MORE has those of the sources
+# whose PTX no other rule writes.
 function(plumbline_ptx_alone NAME)
   cmake_parse_arguments(PTX "" "" "SOURCES;MORE;INCLUDES;DEFINITIONS" ${ARGN})
   foreach(source IN LISTS PTX_MORE)
@@ -125,7 +125,7 @@ function(plumbline_ptx_alone NAME)
 endfunction()
 
 # Adds a library for one machine; uses the variables of plumbline_compiled_provider. The library
-# finds the machine's runtime library in `runtime` next to it, even after both were moved.
+# finds the machine's runtime library in the folder `runtime` beside itself, even if both are moved.
 function(plumbline_compiled_library name machine_library runtime objects build_id)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   set(target plumbline_compiled_${name})

@@ -12,7 +12,7 @@ struct Launched {
   std::size_t dynamic_shared_bytes = 0;
 };
 
-// Clears `first`, and during its lifetime records the first launch of this thread there.
+// Clears `first`. While a LaunchRecord exists, its thread's first launch is stored in `first`.
 class LaunchRecord {
  public:
   explicit LaunchRecord(Launched& first);

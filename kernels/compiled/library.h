@@ -28,7 +28,8 @@ struct PlanOf {
 //   name(), kernels(), tensor_cores(kernel) and known_options
 //   refuse(kernel, problem)           returns "" or why the kernel refuses the problem, in words
 //                                     that follow its name
-//   plan(plan, tensors)               fills in its part; returns the bytes of the workspace
+//   plan(plan, tensors)               fills in the provider's part of the plan; returns the bytes
+//                                     of the workspace
 //   launch(plan, tensors, stream)     enqueues the kernel
 //   copy_lse(plan, tensors, stream)   only if the kernel does not write the LSE in place
 //   launched_as(plan)                 returns a description of the launch

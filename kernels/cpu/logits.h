@@ -15,11 +15,11 @@ inline void scale_keys(float* s, Range keys, const TokenScales& scales, std::int
 
 // logit = cap tanh(scale q.k) - slope |diagonal - key|; without tanh if cap is 0. `scale` includes
 // 1 / softcap and the scales of fp8 Q and K. If tokens have their own K scales, these are applied
-// separately. `unit` is 1 for natural units, log2(e) for powers of two.
+// separately. `unit` is 1 for natural units, log2(e) for units of log2.
 struct Logits {
   float scale;
   float cap;
-  float slope;            // the row's head; 0: no ALiBi
+  float slope;            // ALiBi of the row's head; 0: none
   std::int64_t diagonal;  // key at distance 0: the last query is aligned with the last key
   TokenScales k_scale;
   std::int64_t sample, head_kv, length_kv;

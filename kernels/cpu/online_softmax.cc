@@ -1,5 +1,4 @@
-// Attention by tiles with an online softmax: the generic kernel of most CPU kernels (cpu/flash,
-// flash_p32, split_kv and their twins).
+// Attention by tiles with an online softmax. All CPU kernels except naive and merge use it.
 //
 //   for each block of rows, for each KV split, for each tile of keys
 //     S = Q K^T            [rows, keys]   fp32

@@ -64,8 +64,8 @@ struct Variant {
   bool undeclared = false;
 };
 
-// Returns the dtype of 16-bit split partials: the output's if that has 16 bits, otherwise Q's if
-// that has, otherwise fp32.
+// Returns the dtype of 16-bit split partials: the output's if it has 16 bits, otherwise Q's if it
+// has 16 bits, otherwise fp32.
 std::uint32_t partial_dtype(const plumbline_problem& problem);
 
 // Returns the first error of an options text; "" if there is none.

@@ -56,8 +56,8 @@ def layer(case, implementation: str) -> types.SimpleNamespace:
 
 
 def query_offset(case) -> int:
-    """Returns the key position of query 0 within the padded tensors. Transformers has one for all
-    samples of a batch."""
+    """Returns the key position of query 0 within the padded tensors. Transformers has one position
+    for all samples of a batch."""
     length_q, length_kv = np.asarray(case.seqlens_q), np.asarray(case.seqlens_kv)
     left = case.padding == "left"
     first_query, first_key = ((case.seq_q - length_q, case.seq_kv - length_kv) if left
@@ -145,8 +145,8 @@ def flash_attention_2(case):
 
 
 def through_transformers(case, implementation: str):
-    """Unpads, calls the implementation's flash_attn_varlen_func and pads, if there is padding;
-    otherwise calls its flash_attn_func."""
+    """With padding, unpads, calls the implementation's flash_attn_varlen_func and pads. Without
+    padding, calls its flash_attn_func."""
     if foreign.has_padding(case) and case.seq_q != case.seq_kv and case.seq_q != 1:
         raise Unsupported("flash_attention_2 has one padding mask for queries and keys")
     if case.mask == "causal_top_left" and case.seq_q != case.seq_kv:

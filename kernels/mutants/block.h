@@ -23,12 +23,12 @@ struct Scratch {
   float* row_of_k;                  // [width_qk]
   float* v;                         // [128, width_vo]
   float* s;                         // [block_rows, 128]  S, then P
-  float* m;                         // [block_rows]  running maximum, in powers of two
+  float* m;                         // [block_rows]  running maximum, in units of log2
   float* l;                         // [block_rows]  running sum of P
   float* rescale;                   // [block_rows]  2^(m - m')
   float* step;                      // [block_rows]  the last tile's maximum
   float* out;                       // [block_rows, width_vo]  O
-  float* lse;                       // [block_rows]  in powers of two
+  float* lse;                       // [block_rows]  in units of log2
   float* product;                   // [width_vo]
   float* partial_out;               // [max_splits, block_rows, width_vo]
   float* partial_lse;               // [max_splits, block_rows]

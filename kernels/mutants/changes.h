@@ -1,9 +1,9 @@
 // The kernels of the provider "mutants": the correct one, and variants with one change each.
 //
 // mutants.toml lists and explains them. CMake writes its names into the three macros of
-// generated/mutant_names.h. A kernel runs the generic online softmax (online_softmax.cc) with one
-// Change; the code checks for it where it takes effect: `is(Change::mask_drops_tail)`. The word
-// before the first underscore is the change's class.
+// generated/mutant_names.h. A kernel runs the online softmax of online_softmax.cc with one Change,
+// which the code checks at the place of its effect: `is(Change::mask_drops_tail)`. The word before
+// the first underscore is the change's class.
 #pragma once
 
 #include <cstdint>

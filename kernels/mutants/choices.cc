@@ -77,7 +77,7 @@ float held_maximum(Change change, float m, float shared) {
     constexpr float ln2 = 0.693147181F;
     return round_one(PLUMBLINE_BF16, m * ln2) / ln2;
   }
-  // Limited, so that P becomes subnormal only if it also would with the row's own maximum.
+  // At most 1 above the row's own maximum, so that P is at most halved and few P become subnormal.
   if (change == Change::legal_maximum_shared) return std::max(m, std::min(shared, m + 1));
   if (change == Change::softmax_max_of_block) return std::max(m, shared);
   return m;

@@ -26,7 +26,7 @@ std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change
 double p_prescale(Mode mode, Change change);
 // Returns how far the running maximum may lag: P stays below 2^limit.
 float lazy_limit(Change change, std::uint32_t p_dtype, bool lse_wanted);
-// Returns the maximum that a row continues with, in powers of two. This is `m`, except for changes
+// Returns the maximum that a row continues with, in units of log2. This is `m`, except for changes
 // that keep another maximum. `shared` is the block's maximum.
 float held_maximum(Change change, float m, float shared);
 // Returns the accumulator of both matrix products.

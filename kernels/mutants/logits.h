@@ -11,7 +11,7 @@ class Logits {
  public:
   Logits(const Sequence& sequence, Change change);
 
-  // scale * log2(e), because logits are exponents of two.
+  // scale * log2(e), because logits are in units of log2.
   float factor() const { return factor_; }
 
   // Replaces q.k in `s`, of tile_keys keys from keys.begin on, by logits. The caller multiplies
@@ -27,7 +27,7 @@ class Logits {
   float sentinel() const { return -5e4F * factor_; }
   float masked_logit() const;
 
-  float sink(const Block& block) const;  // in powers of two; -infinity without sinks
+  float sink(const Block& block) const;  // in units of log2; -infinity without sinks
   // Adds one more logit to a row: the sink, its weight multiplied by 2^share. `sum` is the sum of P
   // relative to `maximum`, `out` is the row's O.
   void add_sink(const Block& block, float share, float& maximum, float& sum, float* out,
@@ -46,7 +46,7 @@ class Logits {
   const plumbline_problem& problem_;
   const Change change_;
   const double scale_;  // in natural units, with this change
-  const double unit_;   // unit of apply()'s logits: 1 = natural, log2(e) = powers of two
+  const double unit_;   // unit of apply()'s logits: 1 = natural, log2(e) = units of log2
   const float factor_;
 };
 

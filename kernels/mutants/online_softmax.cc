@@ -1,9 +1,9 @@
-// The generic kernel of the mutants. Without the changes it reads from top to bottom as attention
-// by tiles with an online softmax:
+// The kernel that all mutants share. Without the changes it is attention by tiles with an online
+// softmax:
 //
 //   for each block of rows of one head, for each KV split, for each tile of keys
 //     S = Q K^T                           [rows, keys]
-//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h): S is kept in powers of two
+//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h): S is in units of log2
 //     m' = max(m, row max of S)
 //     P = 2^(S - m'),  l = l 2^(m - m') + row sum of P
 //     O = O 2^(m - m') + round(P) V
@@ -12,8 +12,8 @@
 //   w_s = 2^(lse_s - max lse),  out = sum_s w_s out_s / sum_s w_s
 //   LSE = ln(2) (max lse + log2 sum_s w_s)
 //
-// Rows of a block differ only in what they see, so a row's bits do not depend on its block, its
-// sample's neighbours or the layout.
+// Rows of a block differ only in the keys that they see, so a row's bits do not depend on its
+// block, on other samples or on the layout.
 #include "kernels/mutants/online_softmax.h"
 
 #include <algorithm>
@@ -246,7 +246,7 @@ class Kernel {
     // 1. S = Q K^T
     loads_.keys(block_, keys, tile_);
     for (std::int64_t r = 0; r < block_.rows; ++r) scores(r, keys);
-    // 2. P = 2^(c S - m) with c = within_exponent(), l, and the factors that O is rescaled by
+    // 2. l, the factors that O is rescaled by, and P = 2^(c S - m) with c = within_exponent()
     if (is(Change::legal_maximum_shared) || is(Change::softmax_max_of_block))
       find_shared_maximum(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);

@@ -1,4 +1,4 @@
-// The generic kernel of the mutants: tiled attention with one planted change at a time. The softmax
+// The kernel that all mutants share: tiled attention with one planted change at a time. The softmax
 // is online, and KV splits are merged by LSE.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Chooses which keys a kernel processes together, and when, for kernels that break an invariance.
-// The choices depend on the same facts as in real kernels, although equal bits are promised. Each
-// choice is legal by itself; mutants.toml names what it depends on.
+// The choices depend on the same facts as in real kernels, although these kernels promise equal
+// bits. Each choice is legal by itself; mutants.toml names the facts.
 #pragma once
 
 #include <vector>

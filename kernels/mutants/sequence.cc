@@ -291,7 +291,7 @@ std::int64_t Sequence::pages_of(std::int64_t sample) const {
 Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token,
                                   std::int64_t head) const {
   const std::int64_t page_size = is(Change::index_page_size_fixed) ? 16 : map.page_size;
-  // Takes the page of the tile's first token and reads on past its end.
+  // Takes the page of the tile's first token and reads past the end of that page.
   const std::int64_t in_tile = is(Change::index_tile_within_page) ? token % 32 : 0;
   std::int64_t index = (token - in_tile) / page_size;
   std::int64_t in_page = (token - in_tile) % page_size + in_tile;

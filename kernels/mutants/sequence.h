@@ -34,8 +34,8 @@ class Sequence {
 
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
-  // Return the factor for products of loaded K or V, for a query head. It is 1 if they are not fp8,
-  // or if loading applies the scale. Loading applies scales of tokens, and always the scale of Q.
+  // Return a query head's factor for products of loaded K or V: 1 if K and V are not fp8, or if
+  // loading applies the scale. Loading applies scales of tokens, and always the scale of Q.
   float k_scale(std::int64_t sample, std::int64_t head) const;
   float v_scale(std::int64_t sample, std::int64_t head) const;
 

@@ -20,7 +20,7 @@ namespace plumbline::reference_gpu {
 
 inline constexpr double u32 = 0x1p-24;
 inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u^2
-inline constexpr double kappa_coherent = 0.55;  // the same of an error that many terms share
+inline constexpr double kappa_coherent = 0.55;  // mean square if many terms share the error
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
 inline constexpr double min_error = 0x1p-48;  // least sqrt(TA), in units of v_unit
 
@@ -36,8 +36,9 @@ struct Row {
   double v_unit;
 };
 
-// A key's rounding of P in units of u_P: e_k, the variance of an independent error, and w_k of an
-// error that its cell shares.
+// The rounding error of a key's P: near_zero() is e_k / u_P. independent() is the variance of an
+// error of this key alone, in units of u_P^2; coherent() is w_k / u_P, the standard deviation of an
+// error that all keys of a cell share.
 struct PRounding {
   double near_zero_limit, one;
   __device__ double near_zero(double p) const { return fmin(near_zero_limit, p * one); }
@@ -273,9 +274,9 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   return variance;
 }
 
-// Returns true if an octave of t = exp(s_k - m) has few significands: (sum p_k^2)^2, summed over
-// its cells of several keys, exceeds an eighth of that of the octave. Ignores octaves with less
-// than 1/1024 of the row's sum of p_k^2.
+// Returns true if an octave of t = exp(s_k - m) has few significands. With c = sum p_k^2 of a cell,
+// this holds if the sum of c^2 over its cells of several keys exceeds an eighth of (sum p_k^2)^2 of
+// the octave. Ignores octaves with less than 1/1024 of the row's sum of p_k^2.
 __device__ inline bool has_few_significands(const Row& row) {
   constexpr int octaves = 64;
   double squares[octaves], of_cells[octaves];

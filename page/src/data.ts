@@ -83,7 +83,7 @@ export interface Detail {
     sample: number;
     head: number;
     row: number;
-    column: number; // negative: -1 - a row output's index in harness/problem/outputs.h
+    column: number; // -1 - i: row output i of harness/problem/outputs.h
     got: number | null; // null: NaN or infinity
     expected: number | null;
     sigma: number;

@@ -10,9 +10,9 @@ import { roving } from "./roving.ts";
 import { outlook_of } from "./summary.ts";
 
 const worst_first: readonly Outlook[] = ["failure", "open", "unmeasured", "fine"];
-// Returns the worse outlook: that of a night's counts of cases, or that of its state. Verdicts
-// decided later change the counts. The state also covers suite statistics, diffs, invariances,
-// changes, coverage and clocks.
+// Returns the worse of two outlooks: of a night's counts of cases, which later verdicts change, and
+// of the night's state, which also covers suite statistics, diffs, invariances, changes, coverage
+// and clocks.
 export function outlook_of_night(night: Night): Outlook {
   const both = [outlook_of(night), outlook_of_state(night.state)];
   return worst_first.find((outlook) => both.includes(outlook)) ?? "unmeasured";

@@ -33,7 +33,7 @@ const following: Record<string, string[][]> = {
 };
 const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that case ids may lack
 
-// The parts of a case id: keys whose names differ from the column, and the columns of the shape.
+// In a case id, these columns have other keys, and the columns of the shape are one part.
 const id_keys: Record<string, string> = { kv_dtype: "kv", out_dtype: "out" };
 const shape_columns = [
   "batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo",

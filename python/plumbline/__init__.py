@@ -250,9 +250,9 @@ def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> 
 
     UNDECIDED also raises. It usually means that only a looser spec than the stated one explains the
     output. Without a stated spec, it usually means that the output is explained only above 90 % of
-    a limit, or only by a model that rounds S. The text names what would decide. The arguments are
-    as in `check`, and `msg` as in torch.testing.assert_close: a replacement of the text, or a
-    function of the text.
+    a limit, or only by a model that rounds S. The text names what would decide the question. The
+    arguments are as in `check`, and `msg` as in torch.testing.assert_close: a replacement of the
+    text, or a function of the text.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
@@ -413,9 +413,9 @@ def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
 
 
 def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
-    """Returns the name and contents of the tensor that attn_mask means. Its last extents are
-    queries and keys, whatever their sizes. If there are three, the library interprets the first as
-    in a dump."""
+    """Returns the name and contents of the tensor that attn_mask means. The last two extents of
+    attn_mask are queries and keys, whatever their sizes. If there are three, the library interprets
+    the first as in a dump."""
     __tracebackhide__ = True
     dtype, shape, contents = _tensor("attn_mask", array)
     if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
@@ -427,8 +427,8 @@ def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
 
 
 def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) -> None:
-    """Checks enable_gqa=False. Without a layout, equal heads in any layout suffice: if another one
-    also fits, the layout must be stated anyway."""
+    """Raises ValueError if q and k have different numbers of heads. Without a layout, equal heads
+    in one layout suffice: the library requires a layout if several fit."""
     __tracebackhide__ = True
     if "q" not in tensors or "k" not in tensors:
         return
@@ -440,7 +440,7 @@ def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) ->
     counts = [(heads("q", q), heads("k", k)) for q, k in
               ([_HEADS[layout]] if layout in _HEADS else _HEADS.values())]
     if all(q != k for q, k in counts):
-        # PyTorch's layout is the last padded one.
+        # Without a layout, the message has the heads in PyTorch's layout, padded_bhsd.
         q, k = counts[0] if layout else counts[1]
         raise ValueError(f"enable_gqa=False, but q has {q} heads and k has {k}: state "
                          "enable_gqa=True or leave it out, so that grouped heads are accepted, or "
@@ -449,8 +449,8 @@ def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) ->
 
 def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
           keep_base: bool = False) -> Tuple[dict, dict]:
-    """Returns the tensors and attributes of a dump from keyword arguments. Omits None and `name`,
-    and lse_base without an LSE unless `keep_base`."""
+    """Returns the tensors and attributes of a dump from keyword arguments. Omits None and `name`.
+    Omits lse_base if there is no LSE and `keep_base` is False."""
     __tracebackhide__ = True
     tensors, stated = {}, {}
     asked = {key: value for key, value in {**question, **more}.items() if value is not None}
@@ -525,8 +525,8 @@ def _write(path: str, parts: Sequence[Any]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # plumbline.kernels is loaded on first use. In a worker it is already loaded, and importing it
-    # again would not set this attribute.
+    # plumbline.kernels is loaded on first use. In a worker it is already in sys.modules, so that an
+    # import does not set the attribute `kernels` of this package.
     if name == "kernels":
         return importlib.import_module(".kernels", __name__)
     if name in ("Spec", "Unsupported", "kernel"):

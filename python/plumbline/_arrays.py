@@ -12,7 +12,7 @@ Contents = Tuple[str, Tuple[int, ...], numpy.ndarray]
 # Dtype names of NumPy (with ml_dtypes) and PyTorch that have no regular form such as "float16".
 _NAMES = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "bool": "BOOL",
           "bool_": "BOOL"}
-# DLPack's type codes (dlpack.h, DLDataTypeCode): names before the number of bits, and full names.
+# DLPack's type codes (dlpack.h, DLDataTypeCode): names without the number of bits, and full names.
 _DLPACK_CODES = {0: "I", 1: "U", 2: "F", 4: "BF"}
 _DLPACK_WHOLE = {6: "BOOL", 10: "F8_E4M3", 12: "F8_E5M2"}
 _HOST_DEVICES = (1, 3, 11)  # kDLCPU, and host memory pinned by CUDA or ROCm

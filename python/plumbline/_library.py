@@ -55,7 +55,7 @@ def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str
 @functools.lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
     """Loads the library on first use, so that a machine that cannot load it can still import the
-    package: pytest imports it for its plugin in every run."""
+    package, which pytest does in every run for the plugin."""
     answer, dump = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Dump)
     number, text = ctypes.c_int32, ctypes.c_char_p
     return loaded("plumbline_check", 3, NATIVE / "lib" / "libplumbline_check.so", "library",
@@ -129,7 +129,7 @@ def printed(report: str, width: int, taken: int, verbose: bool) -> str:
 
 def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:
     """Returns the answer's JSON. Tensors: name -> (dtype name of safetensors, shape, bytes as a
-    contiguous array). Raises ValueError with every error if they do not make a problem."""
+    contiguous array). Raises ValueError with every error if the tensors do not make a problem."""
     __tracebackhide__ = True
     return _ask(_library().plumbline_check, _dump(name, tensors, stated))
 

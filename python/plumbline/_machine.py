@@ -6,7 +6,7 @@ _NEEDED = ("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")
 
 
 def _lacking(cpuinfo: str) -> list:
-    """Returns the features that the first CPU of /proc/cpuinfo lacks; none if it has no flags."""
+    """Returns the features that the first CPU of `cpuinfo` lacks; none if the text has no flags."""
     for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "flags":

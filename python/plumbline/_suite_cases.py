@@ -75,7 +75,7 @@ class Listed:
 def asked(folder: pathlib.Path, root: pathlib.Path, suite: str, *, kernel: Optional[str] = None,
           match: Optional[str] = None, exclude: Optional[str] = None,
           tier: Optional[str] = None) -> Asked:
-    """`suite` is a file next to the test file, otherwise one of `root`, or a name known to the
+    """`suite` is a file next to the test file, otherwise a file in `root` or a name known to the
     command."""
     options = [word for option, value in (("--match", match), ("--exclude", exclude),
                                           ("--tier", tier))

@@ -35,8 +35,8 @@ class Utils:
     def load_binary(self, name: str, binary: bytes, shared: int, device: int
                     ) -> Tuple[None, bytes, int, int, int]:
         """Returns module, function, registers, spills and the maximum number of threads. The
-        function is the PTX, which the launcher compiles, because it knows Triton's options. The
-        module is None, because Triton might unload one while another driver is active."""
+        function is the PTX, because only the launcher knows the options to compile it with. The
+        module is None, because Triton might unload a module while another driver is active."""
         return None, binary, 0, 0, 1024
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
@@ -167,8 +167,8 @@ def _run_once(kernel_call: Callable[[], None], *, quantiles: Sequence[float] = (
 
 
 def _stop_at_ptx(backend: Any = None, stages: Any = None, *_: Any) -> Optional[Tuple[str, str]]:
-    """Triton's hook into its list of stages: PTX becomes the last one. Without arguments it returns
-    a key that separates its results in Triton's cache from others."""
+    """Hook of Triton's compiler that makes PTX the last stage. Without arguments, returns a key by
+    which Triton's cache separates results of this hook from others."""
     if stages is None:
         name = "plumbline.triton: PTX alone"
         return name, hashlib.sha256(name.encode()).hexdigest()

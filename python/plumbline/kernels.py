@@ -103,18 +103,18 @@ class Spec:
     # factor that multiplies P before that rounding; None: 256 for a P in e4m3, otherwise 1
     p_prescale: Optional[float] = None
     p_normalized: Optional[bool] = None  # P / l is rounded instead of P
-    # the max above: "running" (may lag or begin at the sink), "one" (neither, so the largest P is
-    # 1), "ceil2" (max * log2(e) is rounded up to an integer), "bf16" (max is rounded to bf16),
-    # "free" (any number)
+    # max in exp(S - max): "running" (may lag, or begin at the sink), "one" (does neither, so the
+    # largest P is 1), "ceil2" (max * log2(e) is rounded up to an integer), "bf16" (max is rounded
+    # to bf16), "free" (any number)
     p_max: Optional[str] = None
     p_toward_zero: Optional[bool] = None  # P is truncated to p_dtype
     p_stochastic: Optional[bool] = None  # P is rounded up or down at random, without bias
     denominator_from_rounded_p: Optional[bool] = None
     s_rounded: Optional[str] = None  # dtype S is rounded to; "none"
     s_rounded_twice: Optional[bool] = None  # also before the scale
-    # S is rounded after softcap, but before ALiBi and a bias; before all three
+    # S is rounded after softcap, before ALiBi and a bias
     s_rounded_before_bias: Optional[bool] = None
-    s_rounded_before_softcap: Optional[bool] = None
+    s_rounded_before_softcap: Optional[bool] = None  # S is rounded before softcap, ALiBi and a bias
     q_prescaled: Optional[str] = None  # dtype Q * scale * log2(e) is rounded to; "none"
     q_prescaled_without_log2e: Optional[bool] = None  # Q * scale instead of Q * scale * log2(e)
     split_partial_dtype: Optional[str] = None
@@ -226,15 +226,15 @@ class Kernel:
             raise ValueError(f"{where}: spec is neither a Spec nor a function of the case")
 
     def place(self) -> str:
-        """Returns where the function is defined, "mine.py:12"; its name if that is unknown."""
+        """Returns where the function is defined, "mine.py:12"; its repr if that is unknown."""
         code = getattr(self.function, "__code__", None)
         return (f"{code.co_filename}:{code.co_firstlineno}" if code is not None
                 else repr(self.function))
 
 
-# every Kernel of the process, in order; the worker clears it before it loads a provider
+# every Kernel of the process, in order; the worker clears the list before it loads a provider
 declared: list = []
-# options that the provider accepts; the worker also clears these before it loads a provider
+# options that the provider accepts; the worker clears this list, too
 known_options: list = []
 
 

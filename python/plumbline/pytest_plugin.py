@@ -338,8 +338,8 @@ class AttentionJudge:
 
 
 class _DisabledPlugin:
-    """Replaces _Plugin if `plumbline` is another project's package. Tests that do not use it still
-    run."""
+    """Replaces _Plugin if `plumbline` is another project's package. Tests without our fixtures
+    still run."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -380,7 +380,8 @@ class _Plugin:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Records rows that the test's reports exclude, because a passing report is not printed."""
+        """Records the rows that the test's reports exclude: passing reports, which name them, are
+        not printed."""
         def note(report: plumbline.Report) -> None:
             item.user_properties.extend(
                 (_NOT_JUDGED, f"{some['count']} of {some['of']} rows not judged: {some['why']}")
@@ -391,8 +392,7 @@ class _Plugin:
         plumbline._on_report = None
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Prints each note once, wherever its tests ran: xdist workers return the properties of
-        tests."""
+        """Prints each note once. Notes of xdist workers arrive as properties of tests."""
         notes = collections.Counter(
             value for reports in terminalreporter.stats.values() for report in reports
             if getattr(report, "when", "") == "call"

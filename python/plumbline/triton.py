@@ -39,9 +39,9 @@ def _require(name: str, value: str, known: Any) -> None:
 
 
 class Emulation:
-    """Triton's launches run on the emulator from the call of emulate until stop() or the end of its
-    `with` block, which restores the previous driver. Emulations must end in reverse order. Triton
-    has one driver per process, so this affects all threads."""
+    """From the call of emulate, Triton's launches run on the emulator. stop(), or the end of the
+    `with` block, restores the previous driver. Emulations must end in reverse order. Triton has one
+    driver per process, so an emulation affects all threads."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
@@ -89,8 +89,8 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
     lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that
         CUDA promises.
     bounds: if True, a pointer must stay within the tensor that it was passed as: from the first to
-        the last element of a PyTorch tensor or an Array, which may be a view; for others `nbytes`
-        from data_ptr(). Two tensors of one storage have separate bounds.
+        the last element of a PyTorch tensor or an Array, which may be a view; for other objects
+        `nbytes` from data_ptr(). Two tensors of one storage have separate bounds.
 
     Kernel arguments are tensors in host memory: PyTorch's, or any object with data_ptr(), dtype
     and nbytes (Array makes one of a NumPy array). Autotuned kernels use the first of their

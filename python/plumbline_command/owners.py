@@ -13,7 +13,7 @@ from typing import List, NamedTuple
 OURS = ("plumbline-attention", "plumbline-attention-harness")
 _MODULE = "plumbline/__init__.py"
 _COMMANDS = ("plumbline", "plumbline-ptx")
-# Lines of RECORD, "path,hash,size": fast even if a package has ten thousand files.
+# Match lines of RECORD, "path,hash,size", as text, because parsing thousands of them is slow.
 _FILE = re.compile(r"^\"?plumbline/__init__\.py\b", re.M)
 _SCRIPT = re.compile(r"(?:^|/)bin/(plumbline(?:-ptx)?),", re.M)
 

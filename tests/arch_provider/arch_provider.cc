@@ -1,12 +1,12 @@
-// A provider whose kernels have an architecture's bits, where no emulator or GPU is needed. It
-// stands for our GPU kernels and is called "emulated" (option "cuda": "cuda").
+// A provider whose bits depend on the architecture, without an emulator or a GPU. It stands in for
+// our GPU kernels. Its name is "emulated", or "cuda" with the option "cuda".
 //
 //   mma       tensor cores on; P is rounded before P V up to sm_89 and not from sm_90 on
-//   simt      off; the same bits everywhere
-//   drifting  off, and wrongly so: from sm_90 on its bits are others
+//   simt      tensor cores off; the same bits on every architecture
+//   drifting  tensor cores off, but with other bits from sm_90 on, which is a planted bug
 //
-// cuda:N is an sm_90. Where PLUMBLINE_TEST_RUNS names a file, each run appends "kernel device" to
-// it.
+// cuda:N is an sm_90. If PLUMBLINE_TEST_RUNS names a file, each run appends "kernel device" to the
+// file.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -72,8 +72,8 @@ double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   return distance;
 }
 
-// Returns the chance that a legal kernel is flagged whose errors are Gaussian with standard
-// deviation `s` sigma.
+// Returns the chance that a kernel is flagged if its errors are Gaussian with a standard deviation
+// of `s` sigma.
 double false_alarm(double n, double s) {
   return -std::expm1(n *
                      std::log1p(-both_tails(grown_limit(6.5, static_cast<std::int64_t>(n)) / s)));

@@ -1,5 +1,5 @@
-// The judge's floating-point state holds in its scope and in every thread of a loop, and not after
-// it.
+// The judge's floating-point state holds in its scope and in every thread of a loop there, but not
+// afterwards.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -57,7 +57,8 @@ BENCHMARK(two_dgemms)
     ->Repetitions(repetitions)
     ->ComputeStatistics("fastest", fastest);
 
-// The reference with sigma, spre, LSE and bound, on one thread; argument 1: with suite scores.
+// The reference with sigma, spre, LSE and bound, on one thread. The second argument is 1 with suite
+// scores.
 void reference(benchmark::State& state) {
   const Geometry geometry(prefill(state.range(0)));
   std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
@@ -129,8 +130,8 @@ StoredOutcome outcome_of_a_night(std::int64_t i) {
 
 enum Storing { in_batches, commit_promptly, commit_each_row };
 
-// Argument 1: in_batches, commit_promptly (each row committed within 20 ms), or commit_each_row (a
-// commit for each row). Opening and closing included.
+// The second argument is in_batches, commit_promptly (each row committed within 20 ms), or
+// commit_each_row (a commit for each row). Includes opening and closing the database.
 void store_outcomes(benchmark::State& state) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("plumbline_bench_" + std::to_string(::getpid()) + ".db");

@@ -1,5 +1,5 @@
-// Times the command as users run it: 10,000 small cases, and a night with its memory. The memory is
-// that of all its processes.
+// Times the command as users run it: 10,000 small cases, and a night. Also measures the memory of
+// all processes of the night.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <fmt/format.h>

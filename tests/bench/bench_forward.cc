@@ -1,5 +1,5 @@
 // Times a forward pass of the emulated kernels and of cpu/flash, both through the C ABI, by the
-// processor time of all threads. It has 4 heads of 512 x 512, head_dim 64, bf16, causal.
+// processor time of all threads. The pass has 4 heads of 512 x 512, head_dim 64, bf16, causal.
 #include <benchmark/benchmark.h>
 
 #include "tests/bench/repetitions.h"

@@ -1,5 +1,5 @@
-"""Attention kernels in NumPy, each with one bug near a legal way or where suites reached nothing: a
-provider for tests/bugs/test_new_bugs.cc, written without harness code.
+"""Attention kernels in NumPy with one bug each, close to a legal way to compute attention or in
+problems that no suite reached: a provider for tests/bugs/test_new_bugs.cc, without harness code.
 
 Stages and shapes are those of tests/causes/planted.py. Each bug names the section of the review
 that it belongs to: 1 legal ways, 2 ways that a spec must state, 3 reach of suites, 4 causes; 5 is
@@ -17,7 +17,7 @@ from planted import F32, MINUS_INFINITY, by_pages, edited, for_all, planted, sta
 
 from plumbline import kernels  # noqa: E402
 
-kernels.declared.clear()  # those of planted.py
+kernels.declared.clear()  # drops the kernels of planted.py
 
 SECTIONS = {}
 SMALLEST_NORMAL_FP16 = 2.0 ** -14

@@ -41,7 +41,7 @@ class NewBugs : public test::CommandTest {
   }
   static std::string provider() { return "'" + source("tests/bugs/new_bugs.py") + "'"; }
 
-  // Returns the kernels of a run, and those that no case fails.
+  // The kernels of a run, and those among them that fail no case.
   struct Kernels {
     std::set<std::string> all, missed;
   };

@@ -1,6 +1,6 @@
 """Tests ci/capture.py on a real encoder and on tiny decoders.
 
-The files describe the layers, and kernels run on them.
+Checks that the recorded files describe the models' layers, and runs kernels on these files.
 """
 import importlib.util
 import os

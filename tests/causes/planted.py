@@ -3,8 +3,8 @@
 Without its bug each kernel is legal under the strict default: fp32 sums, P = exp(S - max) rounded
 to the dtype of Q, an unrounded denominator. A bug is a function of one stage. Shapes of a sample,
 with Hq query heads and Hk key heads: q [rows, Hq, d], k and v [keys, Hk, d], s and p
-[Hq, rows, keys], o [rows, Hq, d], lse [rows, Hq]. planted.toml has the sentence that each should
-get, and its case.
+[Hq, rows, keys], o [rows, Hq, d], lse [rows, Hq]. planted.toml has the case of each kernel and the
+cause that it should get.
 """
 import dataclasses
 from typing import Callable, Optional
@@ -230,7 +230,7 @@ planted("query_heads_from_16_on", inputs=stage(lambda x: {
 
 
 def by_pages(x, page_of):
-    """K and V of a paged sample, with another page for each."""
+    """K and V of a paged sample, read from the pages that page_of(table, pages) returns."""
     case, size = x.case, x.case.page_size
     table = np.asarray(case.page_table)[x.sample]
     pages = -(-x.keys // size)

@@ -38,7 +38,7 @@ struct Emulated {
   std::vector<float> bias;  // [batch, heads, seq_q, seq_kv], 1 for any but the last extent
   std::vector<std::int64_t> bias_shape;
   std::vector<float> slopes;  // [batch, heads]
-  // In addition to the problem's own mask.
+  // Hides keys in addition to the problem's own mask.
   std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key)> sees;
 };
 

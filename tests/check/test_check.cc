@@ -60,7 +60,7 @@ Emulated flash(DType dtype) {
   return kernel;
 }
 
-// Logits of standard deviation 3 make the rounding of S larger than all other roundings.
+// Rounds S. If logits have a standard deviation of 3, this is larger than all other roundings.
 Emulated pytorch_math(DType dtype) {
   Emulated kernel;
   kernel.p = kernel.s = dtype;
@@ -226,8 +226,8 @@ TEST(Check, ValueOutsideVRangeIsBug) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("one element is wrong")));
 }
 
-// Rounding S hides a row that is only a little beyond that model's limit, so a search by that model
-// finds no cause.
+// The wrong row is only a little beyond the limit of the model that rounds S, so a search with that
+// model finds no cause.
 TEST(Check, StrictSpecNamesCauseFirst) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   problem.k_scale = 3;
@@ -309,7 +309,7 @@ TEST(Check, TensorCoresNameTf32) {
   EXPECT_EQ(judged(problem_of(DType::f32, Layout::padded_bshd), kernel).answer, Answer::bug);
 }
 
-// As Triton's tl.dot hands fp32 numbers to tensor cores.
+// Triton's tl.dot hands fp32 numbers to tensor cores like this.
 TEST(Check, TensorCoresNameTruncation) {
   Emulated kernel;
   kernel.inputs = kernel.p = DType::tf32;
@@ -322,7 +322,7 @@ TEST(Check, TensorCoresNameTruncation) {
   EXPECT_EQ(judged(problem, kernel).answer, Answer::bug);
 }
 
-// The model permits 500 times the errors of fp32, so it does not decide alone.
+// bf16x3 permits 500 times the errors of fp32, so a dump must state it.
 TEST(Check, ProductsOfPartsNeedSpec) {
   Emulated kernel;
   kernel.bf16_parts = true;

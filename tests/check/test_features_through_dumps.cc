@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// Makes both sample the same rows: those that do not change from night to night.
+// Makes run and check sample the same rows: those that do not change from night to night.
 constexpr auto same_rows = " --reference-cost 1e9";
 
 class FeaturesThroughDumps : public CommandTest {

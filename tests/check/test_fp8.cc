@@ -83,8 +83,8 @@ TEST(Fp8Dumps, QueriesMayBeBf16) {
   EXPECT_EQ(rung(report), "FlashAttention-2") << report.sentence;
 }
 
-// Kernels that round K and V of a latent cache to bf16 may keep P in fp32 or round it, and sum it
-// before or after that.
+// Kernels that round K and V of a latent cache to bf16 may keep P in fp32 or round P, and may sum P
+// before or after its rounding.
 TEST(Fp8Dumps, WidenedModelsNameDenominator) {
   Problem problem = fp8_problem(KvScales::head);
   problem.kv_dtype = DType::e4m3;

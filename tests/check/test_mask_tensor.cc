@@ -198,8 +198,8 @@ TEST(MaskTensor, SelfAttentionPadsQueriesLikeKeys) {
       read(with_mask(keys, {batch, keys}, left), {{"mask", "causal_bottom_right"}});
   EXPECT_EQ(padding.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
   EXPECT_EQ(padding.geometry->visible_keys(1, 0), (KeyRange{0, 1}));
-  // One mask of causal and padding, as Transformers writes it, states no padding. Its padded rows
-  // see no key and have the result of a row without keys.
+  // A mask that combines causal and padding, as Transformers writes it, states no padding. Padded
+  // rows then see no key and have the result of a row without keys.
   const Visible both = [](std::int64_t b, auto, std::int64_t i, std::int64_t key) {
     return key <= i && key >= (b == 0 ? 0 : 3);
   };

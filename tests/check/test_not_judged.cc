@@ -54,7 +54,8 @@ DiffReport compared(const Dump& a, const Dump& b) {
   return report ? *report : DiffReport{};
 }
 
-// Every row sees only the first keys. The mask is the same for all heads, in these extents.
+// Returns a dump in which every row sees only the first keys. The mask has this shape and is the
+// same for all heads.
 DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
   Emulated kernel;
   kernel.sees = [](auto, auto, auto, std::int64_t key) { return key < seen_by_all; };

@@ -41,7 +41,7 @@ CheckReport judged(const DumpTensors& tensors, const Attributes& attributes,
   return report ? *report : CheckReport{};
 }
 
-// Reorders `parts` equal parts of a tensor's first extents.
+// Divides a tensor into `parts` equal parts. Part i is replaced by part from[i].
 void permute(std::vector<std::byte>& data, std::size_t parts,
              const std::vector<std::size_t>& from) {
   const std::vector<std::byte> before = data;

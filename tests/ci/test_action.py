@@ -176,7 +176,7 @@ def test_a_token_without_the_permission_changes_no_verdict(job, hub):
 
 
 MARK = "<!-- plumbline -->"
-# Writes what a kernel can read of its own environment and of that of the processes above it.
+# A kernel that writes what it can read of its own environment and its parent processes'.
 LOOKING = """import os
 import numpy
 from plumbline.kernels import Spec, kernel

@@ -1,5 +1,5 @@
 """Tests the record of attacks (ci/hardening.py) and the scripts that attack. A few kills and
-requests keep the scripts working, and planted faults check that they are found."""
+requests show that the scripts work, and planted faults show that they find faults."""
 import os
 import pathlib
 import re
@@ -134,7 +134,7 @@ class Kills(InFolder):
 
 class HostileRequests(InFolder):
     def test_fifty_requests_get_no_wrong_answer(self):
-        # Like a background job, whose server keeps SIGINT ignored.
+        # Ignores SIGINT as in a background job; the server inherits this.
         said = self.run_it("bash", "-c", "trap '' INT; exec \"$@\"", "background",
                            CI / "hostile_requests.py", "--plumbline", PLUMBLINE, "--count", "50",
                            "--seed", "1")

@@ -149,7 +149,7 @@ inline void write_dumps(const std::filesystem::path& to) {
   put("is_causal", dump(four, bshd + ",\"is_causal\":\"perhaps\""));
 }
 
-// Writes a file that is not a database. test_bad_inputs.cc writes those of other programs and
+// Writes a file that is not a database. test_bad_inputs.cc writes databases of other programs and
 // versions.
 inline void write_databases(const std::filesystem::path& to) {
   write_file(to / "text.db", "this is not a database, it only has the name of one");

@@ -70,7 +70,7 @@ class Bisect : public test::CommandTest {
   std::string first_, bad_, last_;  // commits
 };
 
-// The script must also report that nothing is wrong, instead of naming a commit.
+// If nothing is wrong, the script must report this instead of naming a commit.
 TEST_F(Bisect, FindsWrongCommitAndRestoresCheckout) {
   for (int number = 1; number <= commits; ++number) {
     commit(number, "expf(s[j] - maximum)", "(j > 3 ? expf(s[j] - maximum) : 0)");

@@ -105,7 +105,8 @@ constexpr BugReport kernels[] = {
 };
 #undef RUN
 
-// Nightly finds them in one group of cases/reach.toml each; the filters keep it cheap.
+// Nightly finds each of these bugs in one group of cases/reach.toml; the filters keep the test
+// cheap.
 #define REACH(chosen, provider)                                                   \
   "run CASES/reach.toml -q --no-store --no-default-provider --provider " provider \
   " --kernel '*' --match 'reach/" chosen

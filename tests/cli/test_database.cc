@@ -216,7 +216,7 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);
 }
 
-// Judging ten thousand cases again mostly finds the same, and writes nothing for these cases.
+// Judging a run again changes few outcomes, so only changed outcomes are written.
 TEST_F(Database, RejudgingWritesOnlyChanges) {
   ASSERT_EQ(run("--db d.db").code, 0);
   ASSERT_EQ(run("--db d.db").code, 0);

@@ -34,7 +34,7 @@ class HistoryCommands : public test::CommandTest {
     stored.outcome.time_ns = 1e6 * ratio;
     return stored;
   }
-  // Returns an outcome with `times` the usual error and, unless that is 1, other bits and a
+  // Returns an outcome with `times` the usual error and, unless `times` is 1, other bits and a
   // regression. Its kernel has no contract.
   static StoredOutcome drifted(double times) {
     StoredOutcome stored = passing("bf16/b1-h4-s128-d64", "mine/flash");
@@ -93,8 +93,8 @@ TEST_F(HistoryCommands, CompareUsesAllRunsOfNights) {
   EXPECT_THAT(plumbline("show night:night-1 --db h.db --format json").text, HasSubstr("s256"));
 }
 
-// A case with a partner on its own machine class is compared with this one. A case without is
-// refused.
+// Cases are compared only within their machine class. If no case has a partner there, compare
+// refuses.
 TEST_F(HistoryCommands, CompareStaysWithinMachineClass) {
   add_run(run_of(10), {timed(4.0)});
   add_run(run_of(11, "Xeon"), {timed(8.0)});

@@ -31,7 +31,7 @@ class Incomplete : public test::CommandTest {
     write_suite(100);
   }
 
-  // Writes four cases per seed: 400 cases are enough to interrupt a run among them.
+  // Writes four cases per seed. A run of 400 cases takes long enough to be interrupted.
   void write_suite(int seeds) const {
     std::string list;
     for (int seed = 1; seed <= seeds; ++seed)

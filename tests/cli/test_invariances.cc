@@ -1,5 +1,5 @@
-// Each invariance catches a kernel that breaks it as real kernels do, and that the judge passes.
-// These kernels are varies_* in kernels/mutants.
+// Each invariance catches a kernel that breaks it as real kernels do: varies_* in kernels/mutants.
+// Without invariances, the judge passes all of them except varies_run_to_run.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -172,8 +172,8 @@ TEST_F(ShardsOfTwoGpus, RepeatedShardReplacesTheFirst) {
   EXPECT_THAT(found[0].run_ids, ElementsAre(id(1), id(3)));
 }
 
-// A kernel is measured 20 times slower without its past. The times are stored ones, which other
-// work on the machine cannot change.
+// A run that was measured without its past is 20 times slower. The test stores all times itself, so
+// other work on the machine cannot change them.
 TEST_F(Machines, JudgedRegressionStaysUnconfirmed) {
   const auto mine = [] { return passing("bf16/b1-h4-s128-d64", "mine/flash"); };  // no contract
   for (int i = 1; i <= 6; ++i) add_run(i, {mine()});

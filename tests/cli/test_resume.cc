@@ -70,8 +70,8 @@ class Resume : public test::CommandTest {
     return path;
   }
 
-  // Kills the command after `delay`, either with its workers or without, so that they have to
-  // notice. Returns false if the command had already ended.
+  // Kills the command after `delay`. Unless `with_workers`, its workers survive and have to notice.
+  // Returns false if the command had already ended.
   bool start_and_kill(const std::string& arguments, steady_clock::duration delay,
                       bool with_workers) const {
     const std::string command = "cd '" + directory_.string() + "' && exec '" + program().string() +

@@ -89,7 +89,7 @@ TEST(ErrorPicture, EmptyWithoutElements) {
   EXPECT_EQ(ErrorPictureBuilder(filled.geometry, 16).finish(), ErrorPicture{});
 }
 
-// Draws errors as the model assumes, with its own generator. `ratio`: spre / sigma.
+// Draws errors that follow the model's assumptions. `ratio`: spre / sigma.
 ErrorPicture drawn(double ratio, double rest, int elements, unsigned seed) {
   const FilledProblem filled(small_problem());
   ErrorPictureBuilder collected(filled.geometry, 16);

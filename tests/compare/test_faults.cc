@@ -115,8 +115,8 @@ std::int64_t out_of_range(FilledProblem& filled, double low) {
 }
 
 // One key has P = 1, and 200 keys have P = 0.0028. Each product is 0.47 of fp16's smallest number
-// and is lost beside the sum, so the output is 36 % too low. Sums may lose half of that number per
-// key.
+// and is lost beside the sum, so the output is 36 % too low. Sums may lose half of fp16's smallest
+// number per key.
 TEST(Faults, SumsInFp16MayUnderflow) {
   Problem problem = small_problem();
   problem.batch = problem.seq_q = 1, problem.seq_kv = 201;
@@ -298,7 +298,7 @@ TEST(Faults, ExactInputsNeedExactOutput) {
 }
 
 // A kernel may divide the partial sums of any split, and weighs the parts by rounded LSEs. Outputs
-// in fp32 show it.
+// in fp32 show the error.
 TEST(Faults, SplitsMayRoundExactOutput) {
   auto problem = small_problem();
   problem.law = Law::exact;

@@ -1,6 +1,6 @@
 // FlashAttention-2's forward for head dimension 64 (tiles of 128 queries and 128 keys), one row at
-// a time. Written from flash_fwd_kernel.h and softmax.h of flash_attn 2.8.3, not from their PTX. It
-// shares only the arithmetic of single instructions with the translated kernel.
+// a time. Written from flash_fwd_kernel.h and softmax.h of flash_attn 2.8.3, not from their PTX:
+// this code and the translated kernel share only the arithmetic of single instructions.
 #pragma once
 
 #include <cstdint>

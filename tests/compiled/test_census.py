@@ -64,7 +64,7 @@ class Counts(unittest.TestCase):
         self.assertTrue(said.endswith("  equal\n"), said)
 
     def test_what_fits_without_optimizations_is_explained(self):
-        # As many fma, one sum of three computed once; -O0 does not fuse the pair.
+        # ptxas has as many fma and one sum fewer. At -O0 it does not fuse the pair.
         apart = CODE.replace("FMUL", "FADD").replace("FFMA", "FADD")
         (_, differ), said = self.compare("1 3 1 0 1", CODE, apart, None)
         self.assertEqual(differ, 0)

@@ -48,7 +48,7 @@ int cudaSetDevice(int);
 int cudaDeviceSynchronize();
 }
 
-// Registered during its lifetime.
+// Registers the PTX for the lifetime of the object.
 class Program {
  public:
   explicit Program(const std::string& ptx, const std::string& for_arch = "sm_80");

@@ -31,7 +31,7 @@ __global__ void sum(const int* values, int count, int* result) {
   if (threadIdx.x == 0) atomicAdd(result, partial[0]);
 }
 
-// Computes 16 x 8 of A (16 x 16) and B (16 x 8) with constant elements.
+// Computes A B (16 x 8) from A (16 x 16) and B (16 x 8) with constant elements.
 __global__ void dot(const __nv_bfloat162* a, const __nv_bfloat162* b, float* c) {
   const unsigned x = reinterpret_cast<const unsigned&>(a[threadIdx.x]);
   const unsigned y = reinterpret_cast<const unsigned&>(b[threadIdx.x]);

@@ -97,7 +97,7 @@ TEST(Alternatives, MaskOfSomeRowsIsMissing) {
             "causal mask");
 }
 
-// An alternative also explains values out of range, but no padding.
+// An alternative also explains values out of range, but not wrong padded rows.
 TEST(Causes, AlternativeLeavesNoPlace) {
   Problem problem = small_problem();
   problem.mask = Mask::causal_bottom_right;
@@ -116,7 +116,8 @@ TEST(Causes, AlternativeLeavesNoPlace) {
   EXPECT_THAT(sentences, Each(StartsWith("would be explained")));
 }
 
-// A mask of bits takes the place of the causal mask, under which the LSE lacks the row's bias.
+// The lost keys need a mask of bits instead of the causal mask. References omit the row's bias from
+// the LSE only under a causal mask, so the test adds it.
 TEST(Alternatives, LostKeysBesideLseWithoutRowBias) {
   Problem problem = small_problem();
   problem.alibi = Alibi::standard;

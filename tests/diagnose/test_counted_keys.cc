@@ -16,8 +16,9 @@ using test::FilledProblem;
 using test::small_problem;
 using test::value_of;
 
-// Writes what a kernel computes that counts `logit` for all hidden keys of the tiles of 16 keys
-// that a row sees, also for those after the last key, whose V is 0. `has_values`: P V has them.
+// Writes the output and LSE of a kernel that counts hidden keys with `logit`: all hidden keys of
+// the tiles of 16 keys that a row sees, and keys after the last one, whose V is 0. `has_values`: P
+// V includes the hidden keys.
 void count_hidden(FilledProblem& filled, double logit, bool has_values) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];

@@ -42,8 +42,8 @@ void move_lse(FilledProblem& filled, double by) {
     filled.set_lse(filled.reference.selection.rows[r], filled.reference.lse[r] + by);
 }
 
-// Errors of P are small beside the rounding of the output, but beyond it. A factor of about 1 keeps
-// peak and rms within their limits, as no factor does.
+// Errors of P exceed only the limit of errors beyond the output's rounding. A factor of about 1
+// leaves peak and rms within their limits, but so does no factor.
 TEST(WrongFactor, FactorOfOneExplainsNothing) {
   Problem problem = problem_of_many_rows();
   problem.dtype = DType::bf16;
@@ -149,8 +149,8 @@ TEST(OtherScale, ScaleOfFp8KeysIsAnotherCause) {
       StartsWith("the softmax scale, or the scale of Q or K, is 1.87 times the stated one"));
 }
 
-// A slightly larger scale would move one wrong element back to its limit, but the scale itself is
-// far below its own.
+// A slightly larger scale would explain one element just beyond its limit, but the test of the
+// scale is far below its limit.
 TEST(OtherScale, WrongElementIsNoScale) {
   Problem problem = small_problem();
   problem.batch = problem.heads_q = problem.heads_kv = problem.seq_q = 1;

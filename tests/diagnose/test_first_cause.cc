@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Searches that take all of their time never leave a group without one.
+// Even if every search takes all of its time, each group gets a search.
 TEST(CauseBudget, EachGroupGetsSearch) {
   CauseBudget budget(seconds(20), seconds(3));
   for (int group = 0; group < 200; ++group) {

@@ -154,7 +154,7 @@ TEST(Locate, NothingIfOnlyLseIsWrong) {
   EXPECT_EQ(location.description, "no location: only the LSE is beyond its limit");
 }
 
-// One key is more and more wrong in the same rows. It is named once it exceeds chance.
+// One key is more and more wrong in the same rows. The key is named once its error exceeds chance.
 TEST(Locate, KeyIsNamedAboveChance) {
   bool was_named = false;
   for (const double factor : {0.9999, 0.999, 0.99, 0.9, 0.5, 0.0}) {

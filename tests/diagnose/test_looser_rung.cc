@@ -33,7 +33,7 @@ Problem problem_of_rounded_logits() {
   return problem;
 }
 
-// Adds errors of `sigmas` standard deviations by `of`, with random signs, to outputs and LSEs.
+// Adds errors of `sigmas` times the sigmas of `of`, with random signs, to outputs and LSEs.
 void add_errors(FilledProblem& filled, const Reference& of, double sigmas) {
   std::mt19937 bits(3);
   const auto error = [&](float sigma) {
@@ -68,8 +68,8 @@ TEST(LooserRung, NamedIfEveryHeadErrs) {
   EXPECT_EQ(sentences.front(), sentence);
 }
 
-// A rounding model permits the errors of head 1, but the other heads do not have errors of its
-// size.
+// A rounding model permits the errors of head 1, but the other heads lack errors of the size that
+// the model predicts.
 TEST(LooserRung, NotNamedForOneHead) {
   FilledProblem filled(problem_of_rounded_logits());
   std::mt19937 bits(3);
@@ -89,7 +89,7 @@ TEST(LooserRung, NotNamedForOneHead) {
               testing::Each(testing::Not(testing::HasSubstr("would be explained"))));
 }
 
-// The rounding that a contract leaves out is named by itself, not by a kernel that also has it.
+// A rounding that the contract omits is named itself, instead of a kernel that makes it.
 TEST(LooserRung, RoundedPIsNamed) {
   Problem problem = small_problem();
   problem.dtype = DType::bf16;

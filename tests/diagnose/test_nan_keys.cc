@@ -1,4 +1,5 @@
-// Tests that NaN of keys that no row sees is blamed only if the output's NaN is where it reaches.
+// Tests that NaN in keys that no row sees is named as the cause only if the output is NaN exactly
+// in the elements that the keys' NaN reaches.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -87,7 +88,7 @@ TEST(NanOfHiddenKeys, OtherRowsHaveAnotherCause) {
   EXPECT_EQ(cause_of_nan(filled), "") << "sample 0 has no NaN";
 }
 
-// Row 0 sees keys 0 to 14, so it reads no tile of 16 keys with NaN.
+// Row 0 sees keys 0 to 14, so it reads only the first tile of 16 keys, which has no NaN.
 TEST(NanOfHiddenKeys, RowsReadWholeTiles) {
   Problem problem = problem_with_tails();
   problem.mask = Mask::causal_bottom_right;

@@ -59,7 +59,7 @@ TEST(OtherSlopes, SixHeadsAsPowerOfTwo) {
             "two");
 }
 
-// The slopes of a sample are those of a dump that states them by sample.
+// A dump may state slopes for each sample.
 TEST(OtherSlopes, SlopesBySample) {
   const Problem problem = problem_with_slopes(4);
   FilledProblem filled(problem);

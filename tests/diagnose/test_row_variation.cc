@@ -1,4 +1,4 @@
-// Tests that causes name the sinks, fp8 scales and columns of K of rows that are computed again.
+// Tests causes that are found by computing rows again with other sinks, fp8 scales or columns of K.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using test::respecify;
 using test::small_problem;
 using test::write_rows;
 
-// The fit starts from an LSE that lacks the row's part of the bias, as the stated one does.
+// The fit must start from an LSE that lacks the row's part of the bias, like the kernel's LSE.
 TEST(OtherSinks, LseLacksRowBias) {
   Problem problem = small_problem();
   problem.out_dtype = DType::f32;  // gives the sink with enough digits for the LSE

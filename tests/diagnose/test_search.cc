@@ -44,8 +44,8 @@ double rounded_p(double p, const RoundingSpec& spec) {
          spec.p_prescale;
 }
 
-// Writes what a kernel computes that rounds P relative to the largest logit up to its tile of keys,
-// or to `first_maximum`, and nothing else.
+// Writes the output of a kernel that rounds only P. P is relative to the largest logit up to its
+// tile of keys, or to `first_maximum` if that is larger.
 void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maximum) {
   for (const RowId& id : filled.reference.selection.rows) {
     const RowDetail detail = reference_row(filled.geometry, filled.inputs(), filled.spec, id);
@@ -74,8 +74,7 @@ void attend_by_tiles(FilledProblem& filled, std::size_t tile, double first_maxim
   }
 }
 
-// Writes what a kernel computes that merges splits of `size` keys with equal weights, also in the
-// LSE.
+// Writes the output and LSE of a kernel that merges splits of `size` keys with equal weights.
 void merge_equally(FilledProblem& filled, std::size_t size) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const RowId& id = filled.reference.selection.rows[r];
@@ -110,8 +109,8 @@ void scale_row(FilledProblem& filled, const RowId& id, double factor) {
     filled.set(id, j, factor * double{row[static_cast<std::size_t>(j)]});
 }
 
-// A replay that equals a legal kernel, such as a maximum that starts at 0 where all maxima are
-// larger, explains all rows but one.
+// Some replays equal a legal kernel, such as a maximum that starts at 0 if all maxima are larger.
+// They explain all rows but the wrong one, and must not be named.
 TEST(Causes, WrongRowIsNoRounding) {
   Problem problem;
   problem.dtype = DType::bf16;

@@ -101,7 +101,8 @@ TEST(KeyBounds, OffsetsReachLimit) {
             "the offset from the first key of the tensor passes 2^32 bytes");
 }
 
-// Writes the rows of K and V (and Q, if it is fp8) that are multiplied by factors.
+// Writes the rows that a kernel computes if the scales of K and V (and Q, if it is fp8) are
+// multiplied by factors.
 FilledProblem with_scales(const Problem& problem, double q, double k, double v) {
   FilledProblem filled(problem);
   StatedLayout layout = layout_of(filled.geometry, false);

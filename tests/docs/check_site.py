@@ -22,7 +22,7 @@ LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "vide
 ONLY_NAMED = {"next", "prev", "canonical", "license", "author"}
 LOADED_BY_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 FIRST = "index.html"
-# A server's page for missing addresses; it has no folder of its own.
+# The page that a server shows for missing addresses. No other page links to it.
 ALONE = {"404.html"}
 
 

@@ -48,7 +48,7 @@ class PlugInYourKernel : public test::CommandTest {
   void write_files(const std::string& heading) const {
     for (const auto& file : section(heading).files) write(file.name, file.text);
   }
-  // Writes the files and runs the commands of a section, with the suite that all of them use.
+  // Writes the files and runs the commands of a section, with the suite that all sections use.
   void execute(const std::string& heading) const {
     write_files("A suite to try it on");
     write_files(heading);
@@ -113,7 +113,7 @@ TEST(Page, HasPromisedFiles) {
   EXPECT_THAT(files, ElementsAre("mine.toml", "mine.py", "sdpa.py", "CMakeLists.txt", "mine.cc"));
 }
 
-// The page shows the Python files that `plumbline init` writes, and its CMake project for C++.
+// The page shows mine.py and the CMake project for C++ as `plumbline init` writes them.
 TEST(Page, MatchesInitTemplates) {
   const auto sections = test::read_page(page_text());
   std::map<std::string, std::string> files;

@@ -34,7 +34,7 @@ emulator::MmaModel under(const Hypothesis&, emulator::MmaModel);
 struct Corner {
   std::string name;
   emulator::MmaInstruction instruction;
-  // raw bits of a[k] and b[k]; the others are zero
+  // raw bits of a[k] and b[k]; elements beyond these are zero
   std::vector<std::pair<std::uint32_t, std::uint32_t>> products;
   std::uint32_t c;
   std::array<std::uint32_t, hypotheses.size()> on_sm_90;  // the result under each hypothesis

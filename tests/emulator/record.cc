@@ -25,7 +25,8 @@ using emulator::MmaInstruction;
 
 constexpr int rows_per_mma = 8;
 
-// Row n of an instruction is alternately row n or n + 8 of A, and column n of B.
+// Dot product n of an instruction is column n of B times row n of A, or, in every second
+// instruction, row n + 8.
 int matrix_row(int mma, int n) { return n + (mma % 2 == 0 ? 0 : 8); }
 
 // The position of an instruction's rows in a warp's registers.

@@ -28,9 +28,9 @@ inline constexpr const char* emulator_name = "emulator";
 Machine emulator_of(emulator::Arch);
 
 // Returns rows without results: the diagonals of 125 instructions, one seed each, with alternating
-// kinds of operands except zeros. Ignored bits of tf32 are zero. If this function's result changes,
-// recordings of earlier GPUs fail. Give it a new number then (stored in recording.toml) and keep
-// the old generator.
+// kinds of operands except zeros. Ignored bits of tf32 are zero. A change of the result makes
+// recordings of earlier GPUs fail: increase `generator` (stored in recording.toml) then, and keep
+// the old function.
 inline constexpr int generator = 1, rows_of_recording = 1000;
 std::vector<RecordedRow> operand_rows(const emulator::MmaInstruction&);
 
@@ -48,8 +48,8 @@ int record(const Machine&, const std::filesystem::path& folder, const std::strin
 bool is_emulator_recording(const std::filesystem::path& folder);
 
 // Returns what is wrong with a folder with recording.toml: missing files of the architecture's
-// instructions, a number of rows other than 1,000, operands that are not the generator's. Empty: it
-// is complete.
+// instructions, a number of rows other than 1,000, operands that are not the generator's. Returns
+// no text for a complete folder.
 std::vector<std::string> gaps(const std::filesystem::path& folder);
 
 // The main function of the two recording programs. Exit codes: 0 recorded, all results match the

@@ -121,9 +121,10 @@ void replay(const Recording& set, MmaAccumulator accumulator, Totals& totals) {
       shorter);
   EXPECT_EQ(exact, 0) << title;
 
-  // A wrong model must show. Recordings do not reveal F in fp16 results, L / 2 if one such step
-  // takes all products, and both in fp32 results of fp8 through fp16, whose sums are exact. For fp8
-  // through fp16 they reveal that it is not an instruction of its own.
+  // A wrong model must give mismatches. Three errors cannot show: a wrong F in fp16 results, L / 2
+  // if one step of L / 2 takes all products, and either of them in fp32 results of fp8 through
+  // fp16, whose sums are exact. For fp8 through fp16, the model of a native fp8 instruction must
+  // also give mismatches.
   const int seen = static_cast<int>(rows.size()) / 100;
   if (is_f32 && !outside) {
     EXPECT_GT(more_bits, seen) << title;
@@ -219,7 +220,7 @@ class RecordingFile : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
   void create() { std::filesystem::create_directories(folder_); }
-  // Not compressed; zlib also reads that.
+  // Writes an uncompressed file, which zlib also reads.
   std::filesystem::path write(const std::string& file, const std::string& text) {
     create();
     std::ofstream(folder_ / file) << text;

@@ -1,5 +1,5 @@
-// cp.async lands as late as possible, and a three-stage pipeline fails without any one of its
-// barriers or waits.
+// cp.async lands as late as possible, and a three-stage pipeline fails if any one of its barriers
+// or waits is skipped.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,8 +63,9 @@ TEST(SimtAsync, CopyLandsAtWait) {
   EXPECT_EQ(row(4), (std::vector<float>{9, 10, 11, 12, 0, 0, 0, 0, 9, 10, 11, 12}));
 }
 
-// out[thread] = sum over tiles of tile[(thread + 37) % 128] - tile[thread], then the same with a
-// neighbour's sum: [tiles, 128] floats through three stages of shared memory, two in flight.
+// For each tile, sum = sum / 2 + tile[(thread + 37) % 128] - tile[thread]; out[thread] is the sum
+// of thread (thread + 64) % 128. The [tiles, 128] floats pass through three stages of shared
+// memory, two in flight.
 struct PipelineParameters {
   const float* in;
   float* out;
@@ -143,7 +144,7 @@ TEST(SimtAsync, DetectsEachMissingBarrierOrWait) {
     }
     EXPECT_TRUE(noticed) << site.call << " line " << site.line;
   }
-  // Another line or call: nothing is skipped.
+  // The line of a wait with the name of another call: nothing is skipped.
   options.sites = nullptr;
   options.skipped = SyncSite{sites.begin()->file, sites.begin()->line, "__syncthreads"};
   EXPECT_EQ(run_pipeline(options).out, whole.out);

@@ -171,7 +171,7 @@ TEST(SimtBlock, NamedBarriersJoinProducersAndConsumers) {
     for (std::size_t i = 0; i < whole.size(); ++i)
       ASSERT_EQ(whole[i], static_cast<int>(i / 32 % 6 * 32 + 31 - i % 32));
   }
-  // Without any one of the four, some schedule blocks or gives other values.
+  // If any one of the four is skipped, some schedule deadlocks or gives other values.
   ASSERT_EQ(sites.size(), 4U);
   for (const emulator::SyncSite& site : sites) {
     bool noticed = false;

@@ -179,7 +179,7 @@ TEST(SimtCompiled, StoresAndLoadsMatrices) {
 struct CopyParameters {
   const std::uint32_t* in;
   std::size_t bytes, source_bytes;
-  std::uint32_t *before, *after;  // the wait: 4 words
+  std::uint32_t *before, *after;  // 4 words each, read before and after the wait
 };
 
 __global__ void copies(CopyParameters p) {
@@ -318,7 +318,7 @@ TEST(SimtCompiled, BarriersMatchByIdOrPlace) {
   EXPECT_EQ(out, expected);
 }
 
-// Barrier 0 with a count, and a barrier that no other thread reaches.
+// Barrier 0 with a count of threads. Only 64 threads reach it, so a larger count is a deadlock.
 __global__ void numbered(int threads) {
   if (threadIdx.x < 64) simt::named_barrier_sync(0, threads);
 }

@@ -55,7 +55,7 @@ std::vector<std::uint32_t> run(const Fault* fault, unsigned blocks = 1) {
   EXPECT_EQ(launch(options, {blocks}, {32}, 512, every_call, {in.data(), out.data()}), "");
   return out;
 }
-// Returns the words of a lane. The tests use lane 5, and lane 31, whose copy is not valid.
+// Returns the words of a lane. The tests use lane 5, and lane 31, whose cp.async is not `valid`.
 std::array<std::uint32_t, 10> words(const std::vector<std::uint32_t>& out, std::size_t lane = 5) {
   std::array<std::uint32_t, 10> of_lane{};
   std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(lane * 10), 10, of_lane.begin());
@@ -145,7 +145,7 @@ TEST(SimtFault, ShufflesLoadsAndProducts) {
   EXPECT_EQ(words(run(&computed))[8], 16U);
 }
 
-// Each thread has its own, zero when its block starts.
+// Each thread has its own notes, which are zero when its block starts.
 TEST(SimtFault, NotesBelongToOneThread) {
   struct : Fault {
     void commit(Notes& notes) const override { notes[3] += 1 + emulator::current->index.x; }

@@ -149,7 +149,8 @@ TEST_F(Foreign, GpuLibrariesAreUnsupportedWithoutGpu) {
   }
 }
 
-// Tests docs/findings.md in its order. `raw` turns off the providers' refusals of these faults.
+// These tests follow the order of docs/findings.md. `raw` turns off the refusals by which providers
+// avoid the faults.
 TEST_F(Foreign, FlashLseShowsCubicExponential) {
   const auto result =
       run("--case torch/sdpa_flash_lse/bf16/b1-h8x2-s48-d64/mask=causal_top_left --case " +

@@ -60,8 +60,8 @@ TEST_F(ForeignOnGpu, StoresArchitectureOfMeasuredDevice) {
   EXPECT_EQ(
       stored("SELECT count(*) AS n FROM v_latest WHERE status IN ('error', 'crashed', 'timeout')"),
       "n\n0\n");
-  // PyTorch and Transformers have a result for a padded case. Kernels for the CPU only ran once,
-  // there.
+  // PyTorch and Transformers have a result for a padded case. Kernels that support only the CPU ran
+  // on the CPU, and no other kernels did.
   EXPECT_EQ(stored("SELECT DISTINCT kernel FROM v_latest WHERE device = 'cuda:0' AND status = 'ok' "
                    "AND case_group = 'padded' ORDER BY 1"),
             "kernel\ntorch/flex\ntorch/sdpa_math\ntransformers/sdpa\ntransformers/sdpa_unpad\n");

@@ -91,8 +91,9 @@ constexpr int independent = 8;  // accumulators of a warp (mma) or a thread (fma
 constexpr int repetitions = 4096;  // of the loop body
 constexpr int threads_a_block = 256;
 
-// Returns numbers of either sign in [1, 2), so that the multipliers switch as with real data.
-// `base` is 1 in the format, `mask` its fraction.
+// Returns numbers with random signs and magnitudes in [1, 2), so that the multipliers switch as
+// with real data. `base`, `mask` and `sign` are the format's bits of 1, of the fraction and of the
+// sign.
 __device__ std::uint32_t number(std::uint32_t seed, std::uint32_t base, std::uint32_t mask,
                                 std::uint32_t sign) {
   seed = (seed ^ 61) ^ (seed >> 16);

@@ -1,7 +1,7 @@
 // Times the CUDA kernels on this machine's GPU and measures the GPU's limits in the same run.
 // Writes a report in Markdown, and the figures as TOML (evidence/gpu.md has the format). A
-// measurement, not a test: it fails if a kernel fails, but not if it is slow. Exit codes: 0
-// measured, 1 a kernel failed, 2 usage, 4 no GPU (1 if PLUMBLINE_REQUIRE_GPU=1).
+// measurement, not a test: the program fails if a kernel fails, but not if a kernel is slow. Exit
+// codes: 0 measured, 1 a kernel failed, 2 usage, 4 no GPU (1 if PLUMBLINE_REQUIRE_GPU=1).
 #include <dlfcn.h>
 #include <fmt/core.h>
 

@@ -50,8 +50,8 @@ stand_in_build() {
   cp "$build/tests/emulator/record_emulated" "$to/tests/gpu/record_mma"
   printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/gpu/test_gpu_special_functions \
     tests/kernels/test_kernels_cuda tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
-  # ci/notices reads from ninja how programs are linked. These are copies; the bundle's libraries
-  # show what they are linked with.
+  # ci/notices reads from build.ninja how programs are linked. This one lists all files as copies,
+  # so ci/notices looks at the libraries in the bundle.
   {
     printf 'rule copied\n  command = true\n'
     (cd "$to" && find bin lib tests -type f -printf 'build %p: copied\n')
@@ -92,7 +92,8 @@ shift 4
 exec "$@"'
 write_program() { echo "$2" >"$1" && chmod +x "$1"; }
 
-# enter ROOT command…: runs only an eighth of the kernels' tests, which other tests run in full.
+# enter ROOT command…: runs a command in the root, with only an eighth of the kernels' tests. Other
+# tests run all of these.
 enter() {
   unshare --mount --pid --fork --kill-child bash -c '
     root=$1; shift

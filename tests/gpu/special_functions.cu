@@ -115,8 +115,7 @@ std::string GpuSpecialUnit::run(Special instruction, const SpecialOperands& oper
   const std::uint32_t* const a = copy(a_, operands.a);
   const std::uint32_t* const b = copy(b_, operands.b);
   if (!said.empty()) return said;
-  // Sets values that are not results; otherwise results of the previous run would hide missing
-  // ones.
+  // Overwrites the previous results, which would hide missing ones.
   said = text(cudaMemset(results_, 0xa5, bytes), "cudaMemset");
   if (!said.empty()) return said;
   kernel_of(instruction)<<<blocks, threads>>>(a, b, operands.first, operands.stride, count,

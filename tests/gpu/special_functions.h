@@ -8,7 +8,7 @@
 namespace plumbline::testing {
 
 // The instructions of the unit: our name, and that of the PTX ISA. Operands and results are 32-bit
-// words; those of 16 bits are the low half of a word.
+// words; 16-bit ones are the low half of a word.
 #define PLUMBLINE_SPECIAL_OF_ONE(X)    \
   X(ex2_ftz, "ex2.approx.ftz.f32")     \
   X(rcp_ftz, "rcp.approx.ftz.f32")     \

@@ -42,7 +42,7 @@ int rsqrt_slice(std::uint32_t x) {
   const std::uint32_t odd = (x >> 23U & 1U) == 0 ? 64 : 0;  // the exponent is biased by 127
   return static_cast<int>(odd + (fraction_of(x) >> 17U));
 }
-// Selected by the fraction of x, or for negative x by its complement.
+// Selected by the fraction of |x|, complemented if x is negative.
 int ex2_slice(std::uint32_t x) {
   const int exponent = static_cast<int>(x >> 23U & 0xffU) - 127;
   if (exponent >= 23 || exponent < -24) return 0;
@@ -54,8 +54,8 @@ int ex2_slice(std::uint32_t x) {
   return static_cast<int>(fraction >> 17U);
 }
 
-// Selected by the position in a quarter turn, backwards in every second one. cos is one quarter
-// ahead.
+// Selected by the position within a quarter turn, counted backwards in every second quarter. cos is
+// one quarter ahead.
 int quarter_slice(std::uint32_t x, double ahead) {
   const auto magnitude = static_cast<double>(std::fabs(ptx::F(x)));
   if (!std::isfinite(magnitude)) return 0;
@@ -73,7 +73,7 @@ int tanh_slice(std::uint32_t x) {
   return static_cast<int>(first + (fraction_of(x) >> (23 - bits)));
 }
 
-// The instruction `name` of translated kernels, with one or two operands. Z: .ftz.
+// Models that call `function` of translated kernels, with one or two operands. `flush`: .ftz.
 #define PLUMBLINE_ONE(instruction, function, flush, slices, slice)                          \
   SpecialModel {                                                                            \
     Special::instruction,                                                                   \
@@ -90,7 +90,7 @@ int tanh_slice(std::uint32_t x) {
   }
 
 constexpr SpecialModel models[] = {
-    // The machine's own results: emulator/ptx/special_functions.h.
+    // The unit's own functions (emulator/ptx/special_functions.h).
     {Special::ex2_ftz, ptx::special_ex2, nullptr, 64, ex2_slice},
     {Special::rcp_ftz, ptx::special_rcp, nullptr, 128, rcp_slice},
     {Special::rsqrt_ftz, ptx::special_rsqrt, nullptr, 128, rsqrt_slice},

@@ -23,8 +23,8 @@ using SpecialUnit = std::function<std::string(Special, const SpecialOperands&, s
 
 std::string_view ptx_name(Special);
 
-// The result of an instruction in emulator/ptx, as translated kernels call it. The model's table
-// has `slices`; slice_of returns the one that an operand (for divisions the divisor) uses.
+// The function of emulator/ptx that computes an instruction in translated kernels. Its table has
+// `slices` slices; slice_of returns the slice for an operand (for divisions: the divisor).
 struct SpecialModel {
   Special instruction;
   std::uint32_t (*of_one)(std::uint32_t) = nullptr;
@@ -78,8 +78,8 @@ SpecialComparison compare_pairs(const SpecialUnit&, const SpecialModel&, std::ui
                                 std::span<std::uint32_t> buffer);
 std::string report(const SpecialModel&, const SpecialComparison&);
 
-// The largest error relative to an exact function over operands in order, and its position. `what`
-// returns the error of an operand and a result.
+// The largest error over operands in order, with its operand and result. `what` compares the result
+// of an operand with an exact function and returns the error.
 struct LargestError {
   std::string error;  // error of the unit
   double largest = 0;

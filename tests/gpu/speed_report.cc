@@ -22,7 +22,7 @@ const MeasuredKernel* find(const SpeedReport& report, const std::string& shape,
   return found == report.kernels.end() ? nullptr : &*found;
 }
 
-// Returns the time with tensor cores off over on; NaN if one is missing.
+// Returns the time without tensor cores divided by the time with them; NaN if one is missing.
 double ratio(const SpeedReport& report, const std::string& on, const std::string& off) {
   const MeasuredKernel *a = find(report, "s4_decode", on), *b = find(report, "s4_decode", off);
   if (a == nullptr || b == nullptr) return std::numeric_limits<double>::quiet_NaN();

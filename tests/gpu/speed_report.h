@@ -34,7 +34,7 @@ double rate_of(const MeasuredKernel& kernel);
 double share_of(const SpeedReport& report, const MeasuredKernel& kernel);
 
 std::string markdown(const SpeedReport& report);
-// Writes [limits], [s4], and one [[kernel]] each.
+// Returns [limits], [s4] and a [[kernel]] for each kernel.
 std::string toml(const SpeedReport& report);
 // Returns the limits and kernels that failed, and S4's two decode kernels if they were not
 // measured. Kernels that do not support a shape have not failed.

@@ -1,5 +1,6 @@
 // ci/gpu.sh without a GPU: the steps that it runs, counts as failed, cuts off, skips and reports.
-// Other programs replace those that need a GPU; tests/gpu/rehearsal.sh runs it with the real ones.
+// Stand-ins replace the build's programs and those that need a GPU; tests/gpu/rehearsal.sh runs
+// ci/gpu.sh with a real build.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -227,7 +228,7 @@ TEST_F(GpuScript, SkippedAndMissingTestsFail) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("test_kernels_cuda: 1 skipped"));
 }
 
-// The output of a sanitizer that could not follow the program.
+// The sanitizer prints no summary, as if it could not follow the program.
 TEST_F(GpuScript, SanitizerWithoutCoverageFails) {
   make_stand_ins();
   write_program("machine/compute-sanitizer", "shift 4\n\"$@\"\n");
@@ -269,7 +270,7 @@ TEST_F(GpuScript, QuickIsReported) {
                     HasSubstr("special --gtest_filter=SpecialFunctions.Every64th")));
 }
 
-// The archive contains results of special functions up to its limit; larger ones are next to it.
+// Result files of special functions that are too large for the archive are next to it.
 TEST_F(GpuScript, LargeSpecialResultsStayOutsideArchive) {
   make_stand_ins();
   EXPECT_EQ(gpu("--only special").code, 0);
@@ -282,8 +283,8 @@ TEST_F(GpuScript, LargeSpecialResultsStayOutsideArchive) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("special_ex2.gz is beside results.tar.gz"));
 }
 
-// A second call runs the steps that the first could not. Steps with a result are listed and stay in
-// the table.
+// A second call runs only the steps without a result. It lists the others as skipped and keeps them
+// in the table.
 TEST_F(GpuScript, SkipsFinishedSteps) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "exit 1\n");
@@ -348,7 +349,7 @@ TEST_F(GpuScript, KilledScriptKeepsResults) {
 }
 
 // There is a GPU, but the library that computes references on it does not load. The run is correct
-// and reports where it computed them.
+// and reports that the CPU computes them.
 TEST_F(GpuScript, ReportsCpuReferenceFallback) {
   make_stand_ins();
   for (const char* file :

@@ -27,7 +27,7 @@ Problem small(Problem problem) {
   return problem;
 }
 
-// Expects a mean of normal numbers: neither NaN nor all zero, and smaller than they are.
+// Expects a mean of normal numbers: neither NaN nor all zero, and smaller than those numbers.
 void expect_attention(const std::string& kernel, const Problem& problem) {
   KernelCall call(emulated(), kernel, problem);
   ASSERT_EQ(call.error(), "") << kernel;

@@ -89,8 +89,8 @@ TEST_F(MemoryTable, StreamKeepsOrder) {
   EXPECT_THAT(read(b_), Each(20));
 }
 
-// The check of streams relies on this: while a host call blocks the stream, the default stream
-// works.
+// The check that kernels use their stream (gate.h) relies on this: the default stream works while a
+// host call blocks another stream.
 TEST_F(MemoryTable, DefaultStreamIgnoresBlockedStream) {
   write(a_, 1);
   write(b_, 2);

@@ -1,6 +1,6 @@
 // The models of the special function unit give the bits of this machine's GPU, for all operands.
-// The hardware decides: if they differ, the model is wrong. The log shows the differences, and
-// PLUMBLINE_SPECIAL_DUMP=DIR has results written there (evidence/gpu.md).
+// The hardware decides: if they differ, the model is wrong. The log shows the differences. With
+// PLUMBLINE_SPECIAL_DUMP=DIR, results are written to DIR (evidence/gpu.md).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST_P(EveryOperand, MatchesModel) {
 class Division : public SpecialFunctions, public ::testing::WithParamInterface<SpecialModel> {};
 INSTANTIATE_TEST_SUITE_P(SpecialFunctions, Division, ::testing::ValuesIn(models(true)), test_name);
 
-// Products return the host's NaN, so NaN payloads are not compared
+// The emulator's products return the host's NaN, so NaN payloads are not compared
 // (emulator/ptx/translated/numbers.h).
 TEST_P(Division, RandomPairsMatchModel) {
   const SpecialModel& model = GetParam();

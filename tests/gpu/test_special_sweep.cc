@@ -21,7 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Returns the model with the results of `planted`, by operand or, for divisions, by divisor.
+// Returns a unit that gives the model's results, except for the operands (for divisions: divisors)
+// in `planted`.
 SpecialUnit stand_in(std::map<std::uint32_t, std::uint32_t> planted = {}) {
   return [planted](Special instruction, const SpecialOperands& operands, std::size_t count,
                    std::uint32_t* results) {

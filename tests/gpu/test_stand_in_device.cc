@@ -1,4 +1,4 @@
-// The stand-in's device alone: it guarantees nothing that a GPU does not.
+// The stand-in's device alone guarantees no more than a GPU does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -194,7 +194,7 @@ TEST(Laws, RowIsExactChecksConditions) {
   Problem fp32_output = exact;
   fp32_output.out_dtype = DType::f32;
   EXPECT_FALSE(row_is_exact(fp32_output, 1));
-  Problem holes = exact;  // any number of the visible keys may be odd
+  Problem holes = exact;  // any number of the visible keys may have odd indices
   holes.mask = Mask::custom;
   EXPECT_FALSE(row_is_exact(holes, 4));
   EXPECT_FALSE(row_is_exact(problem_with(Law::exact), 4));

@@ -152,7 +152,8 @@ TEST(DriftOfOneCase, FailBeatsRegressed) {
   EXPECT_THAT(statistics(judgement), ElementsAre("rms", "digest", "drift"));
 }
 
-// The kernel may round more, or do less. Nothing fails.
+// A faster kernel with larger errors may round more or compute less. The change is listed, and
+// nothing fails.
 TEST(FasterButLessAccurate, IsListedAsChange) {
   const auto said = [](double rms, ChangeKind kind, bool other_bits) {
     Outcome outcome = other_bits ? changed() : passing();

@@ -1,4 +1,5 @@
-// Expected failures: until they expire, a failure is fine and a pass is not. Then they do nothing.
+// Expected failures: until they expire, a failure is fine and a pass is not. After that they have
+// no effect.
 #include "harness/judge/exit_code.h"
 #include "harness/judge/judgement_builder.h"
 #include "tests/judge/outcomes.h"

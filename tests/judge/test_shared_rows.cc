@@ -43,7 +43,8 @@ TEST(SharedRows, LastQueriesAreShared) {
               2 + 2 * 10 / std::sqrt(10 * 20), 1e-9);
 }
 
-// The last query of 10 keys differs from all queries of 40 keys; query 9 of 40 causal ones is it.
+// A single query has the position of the last key: 9 of 10 keys, 39 of 40. The query of 10 keys
+// equals query 9 of 40 causal queries.
 TEST(SharedRows, PositionsMustAgree) {
   EXPECT_EQ(variance_of({"bf16/b1-h1-s1x10-d64", "bf16/b1-h1-s1x40-d64"}), 2);
   EXPECT_NEAR(variance_of({"bf16/b1-h1-s1x10-d64", "bf16/b1-h1-s40-d64/mask=causal_bottom_right"}),
@@ -70,7 +71,8 @@ TEST(SharedRows, KeysHiddenWithinRangeDoNotCount) {
   EXPECT_NEAR(variance_of({"bf16/b1-h1-s2x40-d64", masked}), variance, 1e-9);
 }
 
-// Query heads 0 and 1 of 4 to 2 read key head 0; of 2 to 2 they read heads 0 and 1.
+// If 4 query heads share 2 key heads, query heads 0 and 1 read key head 0. If there are 2 of each,
+// they read key heads 0 and 1.
 TEST(SharedRows, KeyHeadsMustAgree) {
   EXPECT_NEAR(variance_of({"bf16/b1-h2-s1x40-d64", "bf16/b1-h4x2-s1x40-d64"}),
               2 + 2 / std::sqrt(2 * 4), 1e-9);
@@ -108,7 +110,7 @@ double variance_of_recordings(const std::string& first, const std::string& secon
   return rows.variance();
 }
 
-// The recorded files are missing, as where a stored run is judged.
+// The recorded files are missing, as on a machine that only judges stored runs.
 TEST(SharedRows, RecordingSharesRowsWithItself) {
   const std::string layer = "layer.safetensors@01234567";
   EXPECT_NEAR(variance_of_recordings(layer, layer, 0), 4, 1e-9);

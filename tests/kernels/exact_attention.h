@@ -13,7 +13,7 @@ struct ExactRow {
   std::vector<double> p_scale;      // sqrt(sum_k p_k^2 v_kj^2)
   std::vector<double> logit_scale;  // sqrt(sum_k p_k^2 s_k^2 (v_kj - o_j)^2)
   bool sees_nothing = false;
-  double largest_logit = 0;  // absolute value, at least that of its terms
+  double largest_logit = 0;  // absolute value, before or after softcap and ALiBi
 };
 
 // Returns true if query row `row` sees `key`, by the definition of masks and windows or by the

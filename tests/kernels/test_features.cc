@@ -34,7 +34,8 @@ class Features : public ::testing::TestWithParam<const char*> {
   void check(const Problem& problem, const CallSetup& setup = {}) const {
     expect_exact(kernel(), problem, setup);
   }
-  // Tests fp16, and fp32 if the kernel supports it, because its limits are the tightest.
+  // Tests the problem as it is, in bf16, and in the dtype with the tightest limits: fp32 if the
+  // kernel supports it, otherwise fp16.
   void check_dtypes(Problem problem) const {
     check(problem);
     problem.dtype = kernel() == "flash_p32" && !problem.has_fp8_kv() ? DType::f32 : DType::f16;

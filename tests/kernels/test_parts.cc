@@ -89,7 +89,8 @@ TEST(Conversion, ReadsEveryFp8Pattern) {
     std::array<std::byte, 256> stored{};
     for (std::size_t i = 0; i < 256; ++i) stored[i] = static_cast<std::byte>(i);
     std::array<float, 256> row{};
-    // element by element, then eight at a time; the last has all
+    // Stride 2 decodes every second pattern element by element, stride 1 all patterns eight at a
+    // time.
     for (const std::int64_t stride : {2, 1}) {
       decode_row(static_cast<std::uint32_t>(dtype), stored.data(), stride, 256 / stride,
                  row.data());

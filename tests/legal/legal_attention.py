@@ -1,4 +1,4 @@
-"""Attention in NumPy with every choice of a legal kernel: a Way states one of them.
+"""Attention in NumPy with every choice that a legal kernel has. A Way is one set of choices.
 
 All arithmetic is fp32, unless a way says otherwise. Rows of one key head are computed together:
 R = rows x query heads of the group.
@@ -32,21 +32,22 @@ class Way:
     natural: bool = False         # exp(s - m) instead of exp2(s log2(e) - m log2(e))
     scale_at: str = "s"           # s, q, q_log2e, exponent, root
     q_dtype: Optional[str] = None
-    dequantized_to: Optional[str] = None  # dtype of scale x stored of fp8; None: scales act on sums
+    # the dtype that scale x stored value of fp8 is rounded to; None: scales multiply sums
+    dequantized_to: Optional[str] = None
     # after, before, scores, twice: S is rounded after / before the bias, before the softcap, or
     # before the scale and after the bias
     s_round: Optional[str] = None
     tanh: Callable = np.tanh
     alibi: str = "distance"       # distance; column: slope j, as FlashAttention-2 adds it
-    lse_without_row: bool = False  # the LSE is that of slope j
+    lse_without_row: bool = False  # the LSE is that of logits with the bias slope j
     p_dtype: Optional[str] = "input"
     p_factor: Optional[float] = None  # None: 256 if P is in e4m3, otherwise 1
     p_random: bool = False        # P is rounded up or down at random
     p_normalized: bool = False
     rounded_sum: bool = False     # the denominator sums the rounded P
     top: str = "running"          # running, one, ceil2, bf16, shared, lazy
-    skip_below: float = 0         # skips tiles whose exp(s - m) are all below
-    skips_blocks: bool = False    # only if that holds in all rows
+    skip_below: float = 0         # skips tiles whose exp(s - m) are all below this
+    skips_blocks: bool = False    # skips a tile only if it may be skipped in all rows
     sink_first: bool = False
     o_dtype: Optional[str] = None
     reciprocal: Optional[Callable] = None
@@ -136,7 +137,7 @@ def head_of(case, way, sample, head_kv):
 
 
 def apply_scales(case, way, head, of_q, of_k, of_v):
-    """Applies the scales of fp8 [R], [keys], [keys]."""
+    """Applies the scales of fp8 Q [R], K [keys] and V [keys]."""
     if way.dequantized_to is not None:
         dtype = own(case, way.dequantized_to)
         if case.dtype in FP8:
@@ -236,7 +237,7 @@ def rounded_p(case, way, p, draws):
 
 
 def part(case, way, head, s, begin, end, draws):
-    """Attention over keys [begin, end): O [R, dv] not divided, den, m."""
+    """Attention over keys [begin, end): O [R, dv] before the division by den, den, m."""
     count = len(s)
     o = np.zeros((count, head.v.shape[1]), F32)
     den = np.zeros(count, F32)
@@ -345,7 +346,7 @@ def of_parts(case, way, head, parts):
 # ---- A call ----
 
 def refuse_large(case, way, samples):
-    # By the problem's fields, not by the samples' lengths, because the support table states these.
+    # Depends on the problem's fields, not the samples' lengths: the support table states fields.
     if way.slow and (case.seq_q > SLOW_QUERIES or case.seq_kv > SLOW_KEYS):
         raise Unsupported("this way of summing is too slow in NumPy for a case of this size")
     if not (way.qk_overflows or (way.s_round == "twice" and case.dtype == "fp16")):

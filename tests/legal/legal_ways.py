@@ -72,7 +72,7 @@ legal("maximum_shared", Way(top="shared"), {"p_max": "free"}, dtypes=("fp32", "b
 legal("maximum_bf16", Way(top="bf16"), {"p_max": "bf16"})
 legal("maximum_power_of_two", Way(top="ceil2"), {"p_max": "ceil2"})
 legal("sink_first", Way(sink_first=True))
-# fp32 logits near the threshold may be on either side of it, so a tile is skipped a little below.
+# fp32 logits near the threshold may be on either side of it, so the threshold here is a bit lower.
 BELOW = 1e-3 * (1 - 2.0 ** -10)
 legal("tiles_skipped", Way(skip_below=BELOW, tile=16), {"skipped_below": 1e-3})
 legal("tiles_skipped_by_blocks", Way(skip_below=BELOW, skips_blocks=True), {"skipped_below": 1e-3})
@@ -112,7 +112,8 @@ legal("tanh_by_exp", Way(tanh=arithmetic.tanh_by_exp), {"tanh_rel_error": 1e-6},
 legal("tanh_by_expm1", Way(tanh=arithmetic.tanh_by_expm1))
 legal("tanh_approx", Way(tanh=arithmetic.tanh_approx), {"tanh_rel_error": 2.0 ** -11})
 legal("lse_without_row_bias", Way(lse_without_row=True), {"lse_without_row_bias": True})
-# Logits of slope j, and with the exponent of FlashAttention-2: s log2(e) - round(m log2(e)).
+# Logits with the bias slope j. The second way also has FlashAttention-2's exponent,
+# s log2(e) - round(m log2(e)).
 legal("alibi_by_column", Way(alibi="column", lse_without_row=True), {"lse_without_row_bias": True})
 legal("alibi_by_column_fma", Way(alibi="column", lse_without_row=True, tile=128, reverse=True,
                                  scale_at="exponent"), {"lse_without_row_bias": True})

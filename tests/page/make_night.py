@@ -53,7 +53,7 @@ HOSTILE = "<script>document.title='run'</script><img src=x onerror=alert(1)> \"'
 
 
 def make_hostile(folder, template):
-    """Where no name of plumbline's can be hostile any more, the data of the page still can."""
+    """plumbline refuses hostile names, so this writes hostile texts into the page's data."""
     night = json.loads((folder / "night.json").read_text())
     night["sentence"] = HOSTILE + night["sentence"]
     night["subject"]["label"] = HOSTILE
@@ -84,7 +84,7 @@ def main():
         (folder / name).write_text(text)
 
     def plumbline(*arguments, codes=(0,), options=""):
-        # without the commit that CI names: the tests read what the page says of dates
+        # without the commit that CI sets, because the tests expect the page to name dates
         environment = {name: text for name, text in os.environ.items()
                        if name not in ("PLUMBLINE_COMMIT", "GITHUB_SHA")}
         environment["PLANTED_OPTIONS"] = options
@@ -100,7 +100,7 @@ def main():
                   options=options)
 
     planted = ("--repetitions", 3, "--no-default-provider", "--provider", provider)
-    night_codes = (0, 1, 5)  # what else runs on this machine may look like a regression
+    night_codes = (0, 1, 5)  # other work on this machine may look like a regression
     for number in range(1, 7):
         night = f"2027-01-{number:02}"
         is_planted = number >= 5

@@ -20,7 +20,8 @@ const night = (state, counts = {}) => ({
   name: "2026-11-27", run_ids: ["1a2b3c4d-0000"], started_at: "2026-11-27T02:00:00Z", state,
   fine: 3, failures: 0, open: 0, unmeasured: 0, suspect: false, why: "", ...counts });
 
-// All its cases are fine: it fails by a suite statistic, or is open by a clock.
+// All cases of these nights are fine. A night can fail by a suite statistic, or be open because of
+// a clock.
 test("a night looks like its state where its cases are fine", () => {
   const seen = ["fine", "not fine", "open", "incomplete", "nothing measured"].map(
     (state) => outlook_of_night(night(state)));

@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-// A window with the page, and what it complained of or asked a network for.
+// Opens the page. `wrong` collects its errors, its warnings and its requests to a network.
 async function opened({ hash = "", file = "night.html", scheme = "light", width = 1280,
                         height = 720 } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme,
@@ -51,7 +51,7 @@ const go = (page, hash) => page.evaluate((to) => new Promise((done) => {
   setTimeout(done, 60);
 }), hash);
 
-// A text in which "*" stands for any characters, anywhere in another.
+// Returns true if `whole` contains `pattern`, in which "*" stands for any characters.
 function holds(whole, pattern) {
   const parts = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(parts.join(".*")).test(whole.replace(/\s+/g, " "));

@@ -1,5 +1,5 @@
-// The pictures of README.md and docs/report.md, drawn again from the night of make_night.py. Those
-// in docs/images have to show the same, and to be small.
+// The pictures of README.md and docs/report.md, drawn again from the night of make_night.py. The
+// files in docs/images must look the same and be small.
 //   PAGE_NIGHT=FOLDER PAGE_SHOTS=FOLDER CHROMIUM=… node --test test_pictures.mjs
 // To write them (pngquant is a package of Debian):
 //   … PAGE_PICTURES=docs/images node --test test_pictures.mjs

@@ -5,21 +5,19 @@
 //
 //   PLANTED_OPTIONS=slow=0.05,part=3/8 plumbline run … --provider …/plumbline_planted_cpu.so
 //
-//   slow=0.05        adds this share to the CPU time of the thread (below 1; from 1 on this is
-//   cpu's
-//                    own option, which repeats the whole computation)
+//   slow=0.05        adds this share to the CPU time of the thread; from 1 on, slow is cpu's own
+//                    option, which repeats the whole computation
 //   flip=0.03        moves this share of the output's elements by one ulp, up or down
 //   bit=1            changes the lowest bit of one element of the output
 //   mix=0.2          applies cpu's own options to this share of the elements only, so that errors
-//   grow
-//                    a little; a larger share includes the elements of a smaller one
+//                    grow a little; a larger share includes the elements of a smaller one
 //   only=cpu/flash*  plants only in kernels with this name
 //   part=3/8         plants only in the problems of part 3 of 8 (from 0), by a hash of the problem
 //   same_build=1     keeps cpu's build id, like a fault of memory or driver rather than a new build
 //
 // All other options are cpu's (kernels/cpu/variants.h) and apply to the same calls only:
 // partials=16,undeclared=1 stores split partials in 16 bits without declaring it. If something is
-// planted, the launch description ends with "planted".
+// planted, the launch description ends with ", planted" and the options.
 #include <dlfcn.h>
 #include <fnmatch.h>
 

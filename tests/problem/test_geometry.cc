@@ -211,8 +211,7 @@ TEST(GeometryTest, LeftPaddingPutsValidRowsLast) {
   }
 }
 
-// ---- Lengths
-// -------------------------------------------------------------------------------------------------
+// ---- Lengths ----
 
 Geometry with_lengths(Lengths lengths, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv,
                       std::uint64_t seed = 1) {

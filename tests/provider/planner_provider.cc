@@ -155,8 +155,8 @@ struct Planner : Library {
     return plan;
   }
 
-  // Writes into the first outputs: 1 if they were poisoned, the number of the plan's call, the
-  // order of threads, and the workspace value of the previous call.
+  // Writes into the first outputs: 1 if they were poisoned, the number of the plan's calls so far,
+  // the order of threads, and the workspace value of the previous call.
   static void count_call(const Plan& plan, const plumbline_tensors& tensors) {
     auto* const out = static_cast<float*>(tensors.out.data);
     auto* const workspace = static_cast<float*>(tensors.workspace.data);

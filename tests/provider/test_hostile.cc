@@ -121,11 +121,11 @@ TEST(HostileEnvironment, SecretsReachWorkersOnlyIfPassed) {
 }
 
 TEST(HostileEnvironment, MemoryIsHiddenUnlessPtraceAllowed) {
-  // With these capabilities, root can read every environment. Workers of this thread lose them.
+  // With these capabilities root can read every environment, so workers must lack them.
   for (const int capability : {CAP_SYS_ADMIN, CAP_PERFMON})
     prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-  // Earlier tests removed CAP_SYS_PTRACE from this process's workers, but not from this process.
-  // Such workers see nothing of it, whatever is allowed.
+  // Earlier tests may have removed CAP_SYS_PTRACE from the workers, but not from this process. Then
+  // no worker can see this process, whatever is allowed.
   const bool can_see = prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 1;
   for (const bool allowed : {true, false}) {
     if (allowed && !can_see) continue;

@@ -33,7 +33,7 @@ RunReply run_on_device(Worker& worker, int timed_repetitions = 0) {
   return reply;
 }
 
-// Compiled against the header of that release.
+// The provider is compiled against the header of the first release.
 TEST(MemoryTable, FirstReleaseLoadsAndRuns) {
   auto worker = worker_of(PLUMBLINE_FIRST_RELEASE_PROVIDER);
   const auto hello = worker->hello();
@@ -46,7 +46,7 @@ TEST(MemoryTable, FirstReleaseLoadsAndRuns) {
   EXPECT_EQ(reply.device, DeviceFacts{});
 }
 
-// Such a provider would misread token scales, and does not know fp8 Q.
+// A provider that declares neither feature would misread token scales, and does not know fp8 Q.
 TEST(Features, UndeclaredFeatureIsUnsupported) {
   for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
     auto worker = worker_of(library);

@@ -1,5 +1,5 @@
 // Every behaviour of a kernel becomes its case's status, and the same worker continues with the
-// next.
+// next case.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Runs a program with pidfd_open refused, as in some sandboxes. Usage: without_pidfd ENOSYS|EPERM
-// PROGRAM ARGUMENTS…; the first argument is the error. Exit code 3 if that is impossible.
+// PROGRAM ARGUMENTS…; the first argument is the error. Exit code 3 if pidfd_open cannot be refused.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

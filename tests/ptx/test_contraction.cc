@@ -61,7 +61,7 @@ TEST(ContractPtx, FusesGuardedAndRemoteSums) {
       {"mul.f32 %f3, %f1, %f2;\n@%p1 bra L;\nadd.f32 %f4, %f3, %f5;\nbra M;\nL:\n"
        "sub.f32 %f4, %f3, %f6;\nM:",
        2, 0, 0},
-      // the branch decides which product it is
+      // the branch decides if %f4 is the product
       {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f4, %f6;\n@%p1 bra L;\nmov.f32 %f4, %f3;\nL:\n"
        "add.f32 %f7, %f4, %f5;",
        0, 1, 1},
@@ -69,7 +69,7 @@ TEST(ContractPtx, FusesGuardedAndRemoteSums) {
   for (const Row& row : rows) expect_counts("", row);
 }
 
-// ptxas also fuses this, because it writes each register once.
+// Unlike our translation, ptxas does fuse here: it renames registers so that each is written once.
 TEST(ContractPtx, OverwrittenFactorPreventsFusion) {
   expect_counts("", {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f1, 0f00000000;\nmov.f32 %f1, %f6;\n"
                      "add.f32 %f4, %f3, %f5;",
@@ -103,7 +103,8 @@ TEST(ContractPtx, FusesOneOfTwoProducts) {
   for (const Row& row : rows) expect_counts(two_products, row);
 }
 
-// As from ptxas: FMUL of the second, FFMA of the first; -a b + c if the product is subtracted.
+// Like ptxas, fuses the first of two products in a sum and multiplies the second separately. A
+// subtracted product becomes -a b + c.
 TEST(ContractPtx, FmaKeepsSignsAndSaturation) {
   const struct {
     std::string_view body, fused;

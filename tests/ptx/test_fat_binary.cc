@@ -41,8 +41,8 @@ void set(std::vector<std::byte>& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// Returns a container with one entry, with payload and fields as from nvcc. The text's last byte is
-// the zero that nvcc compresses with it.
+// Returns a container with one entry, with payload and fields as from nvcc, which also compresses
+// the zero that ends the text.
 std::vector<std::byte> packed(const std::string& text, const std::string& payload,
                               std::uint64_t flag) {
   std::vector<std::byte> bytes = written({entry_for("sm_80")});

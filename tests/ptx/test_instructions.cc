@@ -337,8 +337,8 @@ U64 larger(float x, float y) {
   return of(x > y || (x == y && !std::signbit(x)) ? x : y);
 }
 
-// Instructions that the processor flushes if all of a kernel's arithmetic has .ftz
-// (emulator/ptx/flush.h).
+// Instructions of a kernel whose arithmetic all has .ftz, so that the processor can flush its
+// denormal numbers (emulator/ptx/flush.h).
 const std::vector<Row>& flushing_rows() {
   static const auto on = [](float (*of_flushed)(float, float, float)) {
     return [of_flushed](U64 a, U64 b, U64 c) {
@@ -534,7 +534,7 @@ add.u64 %y11, %y11, %y12;
     int wrong = 0;
     for (std::size_t i = 0; i < in.size(); ++i) {
       U64 got = out[i * rows.size() + at];
-      if (row.destination == 'f') got = of(f32(got));  // a NaN is a NaN
+      if (row.destination == 'f') got = of(f32(got));  // all NaNs are equal
       if (row.destination == 'd') got = of(f64(got));
       const U64 expected = row.expected(in[i][0], in[i][1], in[i][2]);
       if (got == expected || ++wrong > 3) continue;
@@ -549,7 +549,7 @@ TEST(PtxInstructions, MatchPtxIsa) { expect_isa_results(rows(), false); }
 
 TEST(PtxInstructions, MatchPtxIsaWithProcessorFlush) {
   expect_isa_results(flushing_rows(), true);
-  // In software, together with the other rows, one of which keeps denormal numbers.
+  // Together with the other rows, which keep denormal numbers, these are flushed in software.
   std::vector<Row> all = rows();
   all.insert(all.end(), flushing_rows().begin(), flushing_rows().end());
   expect_isa_results(all, false);

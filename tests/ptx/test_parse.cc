@@ -111,7 +111,7 @@ TEST(ParsePtx, Kernel) {
   ASSERT_EQ(kernel.parameters.size(), 3U);
   EXPECT_EQ(kernel.parameters[0].name, "scale_param_0");
   EXPECT_EQ(bytes_of(kernel.parameters[0]), 8U);
-  EXPECT_EQ(alignment_of(kernel.parameters[0]), 8U);  // not that of its target
+  EXPECT_EQ(alignment_of(kernel.parameters[0]), 8U);  // the pointer's; its target has 16
   EXPECT_EQ(bytes_of(kernel.parameters[1]), 24U);
 }
 

@@ -1,4 +1,5 @@
-// The special function unit against the exact functions, at the ends and within its bounds.
+// The special function unit agrees with the exact functions: for special operands, and elsewhere
+// within its error bounds.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -105,7 +106,7 @@ TEST(SpecialFunctions, ErrorsStayWithinBounds) {
   EXPECT_GT(not_rounded, 0);
 }
 
-// Adjacent slices meet, and results increase with the argument, except for a last bit.
+// Results on both sides of a boundary between two slices differ by at most 2^-21.
 TEST(SpecialFunctions, SlicesMeet) {
   for (std::uint32_t slice = 1; slice < 64; ++slice) {
     const std::uint32_t at = 0x3f800000U + (slice << 17U);

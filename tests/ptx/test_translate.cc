@@ -34,7 +34,7 @@ TEST(TranslatePtx, ParameterAndSharedMemoryLayout) {
   for (const Parameter& parameter : made.parameters) offsets.push_back(parameter.offset);
   EXPECT_THAT(offsets, ElementsAre(0U, 8U, 16U, 24U));
   EXPECT_EQ(made.parameter_bytes, 28U);
-  // 2, then 20 from 16, then 8 from 40
+  // 2 bytes, then 20 at offset 16, then 8 at offset 40
   EXPECT_EQ(made.static_shared_bytes, 48U);
   EXPECT_THAT(made.source, HasSubstr("u64{40}"));
 }
@@ -145,8 +145,8 @@ TEST(TranslatePtx, ProcessorFlushesIfAllArithmeticDoes) {
   EXPECT_FALSE(translated(module_text("", "mov.f32 %f4, %f1;")).host_flushes);
 }
 
-// Consecutive products are executed together, unless one needs another's result or code may come in
-// between, and at most max_products.
+// At most max_products consecutive products are executed together. A product begins a new group if
+// it needs an earlier result, has a guard, or follows a label or another instruction.
 TEST(TranslatePtx, ConsecutiveProductsAreCombined) {
   constexpr std::string_view by_a_and_b =
       "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "

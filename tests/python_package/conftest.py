@@ -24,7 +24,7 @@ def random_inputs(dtype, batch=2, heads_q=4, heads_kv=2, seq_q=24, seq_kv=24, di
 
 def attention(q, k, v, causal=None, keys=None, scale=None):
     """Returns out [batch, seq, heads, dim] in q's dtype, lse [batch, seq, heads] in fp32. `keys`:
-    the number for each sample."""
+    the number of keys of each sample."""
     group = q.shape[2] // k.shape[2]
     q64, k64, v64 = (x.astype(np.float64)
                      for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))

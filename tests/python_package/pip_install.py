@@ -16,8 +16,8 @@ COPIED_OPTIONS = ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "PLUMBLIN
 
 def install(project, site, build):
     """Builds next to the tests' own build folder, at the same depth and with its options, so that
-    ccache has its objects. Without CUDA, because nvcc takes ten minutes and the tests' own build
-    has done it."""
+    ccache has the objects. Leaves CUDA out, because nvcc takes ten minutes, and the tests' own
+    build has already compiled it."""
     for module in ("pip", "scikit_build_core"):
         pytest.importorskip(module)
     tested = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-# A kernel's name says what it does from its second call on, of the process or of one plan.
+# Each kernel is named after its behaviour. It differs from the first call's in the second call of
+# the process or of one plan.
 KERNELS = """
 import numpy as np
 from plumbline.kernels import kernel

@@ -71,7 +71,7 @@ DIFFS = ["right.safetensors wrong.safetensors", "right.safetensors right.safeten
                          + [f"diff {words}" for words in DIFFS] + ["--colour", "check -- --mask"])
 def test_the_same_text_and_exit_code(words, folder):
     judge, whole = (run(command, words.split(), folder) for command in (JUDGE, [WHOLE]))
-    # The remedy for a word that the judge does not know has one more clause.
+    # For a word that it does not know, the judge adds one clause to the remedy.
     said = judge.stderr.replace(f"; for other commands and options: {HARNESS_REMEDY}", "")
     assert (judge.returncode, judge.stdout, said) == (
         whole.returncode, whole.stdout, whole.stderr)
@@ -86,7 +86,7 @@ def test_the_answers_are_those_of_dumps(folder):
 
 @pytest.mark.parametrize("place, code", [("broken", 2), ("project", 1)])
 def test_the_same_settings_of_a_project(place, code, folder):
-    """Suites of plumbline.toml are for kernels; two dumps are compared anyway."""
+    """plumbline.toml names suites, which `diff` ignores if it compares two dumps."""
     words = ["diff", "../right.safetensors", "../wrong.safetensors"]
     judge, whole = (run(command, words, folder / place) for command in (JUDGE, [WHOLE]))
     assert judge.returncode == code, judge.stderr

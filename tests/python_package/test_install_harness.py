@@ -8,7 +8,7 @@ from pip_install import REPOSITORY, install
 def test_pip_install_of_both(tmp_path):
     site = tmp_path / "site"
     install(REPOSITORY, site, "pip")
-    # Otherwise pip would warn that it does not replace the folder of another package.
+    # With --target, pip does not replace the other package's folder, so this is installed apart.
     both = tmp_path / "harness"
     install(REPOSITORY / "python" / "harness", both, "pip")
     subprocess.run(["cp", "-r", f"{both}/.", site], check=True)

@@ -86,7 +86,7 @@ def check_report(report, width, verdict, cause, judged, prefix=0):
     assert lines[0].startswith(f"{verdict}: {cause}"[:width - prefix - 25]), report
     head = re.sub(r"\s+", " ", report)
     assert head.startswith(f"{verdict}: {cause}"), report
-    # The judged input follows the cause, which continues in deeper lines.
+    # The judged input follows the cause, whose continuation lines are indented more deeply.
     second = next(n for n, line in enumerate(lines) if n > 0 and re.match(r"  \S", line))
     assert all(line.startswith("   ") for line in lines[1:second]), report
     assert re.match(judged, re.sub(r"\s+", " ", " ".join(lines[second:second + 3])).strip()), report
@@ -143,7 +143,7 @@ def test_pytest(suite_of_tests, width):
         if test == "test_fixture":
             command = re.sub(r" \\\n +", " ", report)  # as a shell joins its lines
             assert "plumbline check .pytest_cache/d/plumbline/*." in command
-    # If the arrays are not a problem, the report shows nothing of the package's internals.
+    # If the arrays form no valid problem, the report shows nothing of the package's internals.
     for word in ("_ask", "_FuncPtr", "ctypes", "_library.py", "__init__.py", "pytest_plugin.py"):
         assert word not in ran.stdout, ran.stdout
     assert "ValueError: attention: " in ran.stdout and "TypeError: v: " in ran.stdout

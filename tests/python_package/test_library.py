@@ -47,7 +47,7 @@ def test_an_older_cpu_is_named():
 
 
 def test_importing_loads_no_library():
-    """pytest imports the package for its plugin in every run, even if it cannot judge."""
+    """pytest imports the package for its plugin in every run, even if the library is missing."""
     subprocess.run([sys.executable, "-c", "import plumbline"], check=True, env={
         "PLUMBLINE_CHECK_LIBRARY": "/nowhere.so", "PYTHONPATH": ":".join(sys.path)})
 

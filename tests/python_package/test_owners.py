@@ -1,4 +1,4 @@
-"""A package of another project called plumbline: pip installs it over ours."""
+"""Another project's package also has the name plumbline: pip installs it over ours."""
 import os
 import pathlib
 import shutil

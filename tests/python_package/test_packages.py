@@ -28,7 +28,8 @@ def installed(place, *components):
 
 
 def files_of(package, place):
-    """Combines them as scikit-build-core does, without the metadata."""
+    """Returns a package's files as scikit-build-core combines them, without the metadata, and
+    those of them that CMake installs."""
     settings = described(package)["tool"]["scikit-build"]
     native = installed(place, *settings["install"]["components"])
     files = {f"{settings['wheel']['install-dir']}/{file}" for file in native}

@@ -231,7 +231,7 @@ def test_with_xdist(suite_of_tests, spread, runs):
     assert counts(ran.stdout) == {"failed": 6 * runs}, ran.stdout
     paths = named_dumps(ran.stdout, suite_of_tests.project)
     kept = list((suite_of_tests.project / "kept").iterdir())
-    # If $CI is set, pytest's summary names them again.
+    # If $CI is set, pytest's summary names the dumps again.
     assert len(kept) == 6 * runs and set(paths) == set(kept)
     assert {path.name.split(".")[2] for path in kept} == {"gw0", "gw1"}
     assert "dumps of failures: kept" in ran.stdout
@@ -405,8 +405,8 @@ def installed_command():
 
 
 def test_24_tests_take_at_most_twice_what_assert_allclose_takes(suite_of_tests):
-    """Measures the CPU time of a whole pytest run, against one whose tests evaluate the same
-    formula again. On an idle core of 2026 it is below 3 s."""
+    """Compares the CPU time of a pytest run that judges with that of one that evaluates the same
+    formula again. On an idle core of 2026, judging takes less than 3 s."""
     tests = """
 import numpy
 import pytest

@@ -65,8 +65,8 @@ def test_paged_decode(dtype):
 
 
 def fp8(array, block):
-    """Returns the array in e4m3, with a scale for each sample, head and block of rows, and its
-    values."""
+    """Returns the array in e4m3, its scales for each sample, head and block of rows, and the
+    products of the two."""
     rows = array.shape[1]
     scales = np.stack([np.abs(array[:, first : first + block].astype(np.float32)).max(axis=(1, 3))
                        for first in range(0, rows, block)], axis=-1) / np.float32(400)
@@ -140,7 +140,7 @@ def test_lse_in_base_2():
 
 
 def with_rounded_logits(q, k, v):
-    """S and P are in bf16, as in plain framework code."""
+    """Returns attention with S and P in bf16, as in plain framework code."""
     bf16 = ml_dtypes.bfloat16
     group = q.shape[2] // k.shape[2]
     q32, k32, v32 = (x.astype(np.float32)

@@ -1,5 +1,5 @@
-"""PyTorch's outputs: wrong by tenths of a percent they are never ROUNDING, legal they are never
-BUG, and the named rounding model rounds as they do."""
+"""PyTorch's outputs. An output that is wrong by tenths of a percent is never ROUNDING. A legal one
+is never BUG, and the report names the rounding model of its kernel."""
 import pytest
 
 import plumbline

@@ -58,7 +58,7 @@ def test_save_states_our_words(heads_first, tmp_path):
     assert header["__metadata__"] == {"softcap": "30.0"}
     assert (header["mask"]["dtype"], header["mask"]["shape"]) == ("BOOL", [1, 1, 24, 24])
     assert (header["sinks"]["dtype"], header["alibi_slopes"]["shape"]) == ("F32", [4])
-    # The library interprets three extents, as in a file.
+    # A mask with three extents is saved as it is; the library interprets the extents.
     plumbline.save(tmp_path / "c", q=q, k=k, v=v, attn_mask=bias)
     header = saved(tmp_path / "c")
     assert (header["attn_bias"]["dtype"], header["attn_bias"]["shape"]) == ("F16", [4, 24, 24])
@@ -72,7 +72,7 @@ def test_attn_mask_of_pytorch(kind):
     if kind == "bias":
         mask = torch.randn(4, 24, 24, dtype=q.dtype)
     elif kind == "bool_of_one_query":
-        # As many queries as samples, so that it is not taken as [batch, keys].
+        # As many queries as samples: the mask must still be read as [queries, keys].
         q = q[:, :, :2]
         mask = torch.rand(2, 24) > 0.5
         mask[:, 0] = True
@@ -95,7 +95,7 @@ def test_enable_gqa():
     for arrays, layout in (((out, q, k, v), "bshd"), (heads_first, "bhsd"), (fewer_keys, None)):
         with pytest.raises(ValueError, match="enable_gqa=False, but q has 4 heads and k has 2"):
             plumbline.check(*arrays, enable_gqa=False, layout=layout)
-    with pytest.raises(ValueError, match="state layout"):  # 24 heads would be equal
+    with pytest.raises(ValueError, match="state layout"):  # as bshd, q and k have 24 heads each
         plumbline.check(*heads_first, enable_gqa=False)
     equal = [np.repeat(array, 2, axis=2) for array in (k, v)]
     plumbline.assert_attention(out, q, *equal, enable_gqa=False, layout="bshd")

@@ -44,7 +44,7 @@ def test_a_load_out_of_bounds_is_named_by_the_line_of_the_source():
     assert "global memory: out of bounds, 4 bytes at byte 500 of an allocation of 500" in text
 
 
-# If the three tensors share a storage, the load is within the third or the first.
+# If the three tensors share a storage, the load from the second is within the third or the first.
 @pytest.mark.parametrize("drawn", ["at once", "one by one"])
 @pytest.mark.parametrize("distance", [8192 + 5000, 8192, -32])
 def test_a_load_that_lands_in_another_tensor(drawn, distance):

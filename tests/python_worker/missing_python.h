@@ -5,8 +5,8 @@
 
 namespace plumbline::test {
 
-// Returns true if `error` names a missing interpreter or a library that all of them need: the only
-// reasons to skip.
+// Returns true if `error` names a missing interpreter, or a missing library that all these
+// providers need. These are the only reasons to skip.
 inline bool is_python_missing(const std::string& error) {
   for (const char* absent :
        {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {

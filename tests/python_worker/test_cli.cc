@@ -76,7 +76,7 @@ def zeros(case):
     case.out.fill(0)
 )");
   std::filesystem::create_directories(directory_ / "folder/plumbline");
-  // Without the package, with that of the build, and with a folder of its name.
+  // Without the package, with the build's package, and with an empty folder of the package's name.
   for (const std::string& path : {std::string(), (test::build_directory / "python").string(),
                                   (directory_ / "folder").string()}) {
     const auto listed =

@@ -26,8 +26,8 @@ Problem small_problem() {
   return p;
 }
 
-// Runs the kernel and returns the largest error of output and LSE in valid rows. Elements of no
-// token are NaN, or 0.
+// Runs the kernel and returns the largest error of output and LSE in valid rows. Input elements
+// that belong to no token are NaN, or 0 with `zero_padding`.
 double error(const std::string& provider, const std::string& kernel, const Problem& problem,
              bool zero_padding = false) {
   auto worker = python_worker(provider);
@@ -165,7 +165,7 @@ TEST_F(PythonTest, PrescaleFollowsDtypeOfP) {
   }
 }
 
-// S and Q are in fp32 anyway, so in fp32 nothing is rounded.
+// If the problem is in fp32, S and Q need no rounding, so the flags have no effect.
 TEST_F(PythonTest, FlagsOfStepsFollowDtype) {
   auto worker = python_worker("behaved.py");
   for (const DType dtype : {DType::bf16, DType::f32}) {

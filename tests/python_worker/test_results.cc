@@ -22,7 +22,7 @@ using testing::StartsWith;
 constexpr Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                                   Layout::paged_nhd, Layout::paged_hnd};
 
-// Half an ulp of the answers, at most 15; in fp32 a few ulps.
+// Half an ulp of results up to 15; in fp32 a few ulps.
 double tolerance(DType dtype) { return dtype == DType::f32 ? 8e-6 : 8 * unit_roundoff(dtype); }
 
 float lse_at(Worker& worker, const PlacedCase& c, std::int64_t sample, std::int64_t row) {

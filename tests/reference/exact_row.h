@@ -39,8 +39,8 @@ struct SingleRow {
   double factor_of_sums = 1;             // these scales
 };
 
-// Returns TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which the caller
-// adds.
+// Returns TP, TL, TS, TE, TA and TR of a column, indexed by Rounding. The output's entry is 0; the
+// caller adds the output.
 std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
 // Returns T_j of a flat row, otherwise 0.
 double exact_shared_error(const SingleRow& row, std::size_t column);

@@ -84,7 +84,8 @@ class Row : QuadRoundedP {
       sum += t_[k] < spec_.skipped_below ? p_[k] * std::abs(y[k]) : 0;
     return sq(sum / kept(1)) / c_.slack;
   }
-  // The weight of the other keys and a sink; an LSE may leave out a sink above all keys.
+  // The weight that is left without the skipped keys. If a sink is above all keys, all keys may be
+  // skipped, and an LSE without the sink would have no weight.
   double kept(double p_factor) const {
     quad weight = 1;
     for (std::size_t k = 0; k < keys_; ++k)
@@ -185,7 +186,7 @@ class Row : QuadRoundedP {
       keys.push_back(keys_ <= 128 ? i : (i * 2654435761U % (std::uint64_t{1} << 32)) * keys_ >> 32);
     return keys;
   }
-  // S_t: the largest share of keys whose p lie within 8 u32
+  // S_t: the largest share of keys whose p lie within 8 u32 of each other
   double repeated_p() const {
     const auto keys = sample();
     std::size_t most = 0;
@@ -197,7 +198,7 @@ class Row : QuadRoundedP {
     }
     return static_cast<double>(most) / static_cast<double>(keys.size());
   }
-  // S_vj: the largest share of keys whose v_kj lie within 4 u32 n |o_j| of that of one of 16
+  // S_vj: the largest share of keys whose v_kj lie within 4 u32 n |o_j| of one of 16 keys' v_kj
   double repeated_v(const Column& v) const {
     const auto keys = sample();
     const double width = 4 * c_.u32 * static_cast<double>(keys_) * std::abs(o_);
@@ -304,8 +305,8 @@ class Row : QuadRoundedP {
     return S + p_variance(projection) + sq(S * correlated);
   }
   void add_score_variances(QuadRow& row) const {
-    // Standard deviations of the keys' logits under their own softmax, and of their derivatives by
-    // the logarithm of the scale, including a sink's 0.
+    // Standard deviations under softmax: of the keys' logits, without a sink, and of the logits'
+    // derivatives by the logarithm of the scale, including a sink's derivative of 0.
     const double deviation = spread(s_exact_, keys_), sensitivity = spread(by_log_scale_, n_);
     const double shared = c_.u_P / (1 + deviation / c_.u_P);
     row.shrink_variance = score_variance(row, row.o, 4 * c_.u32 + 0.6 * shared);

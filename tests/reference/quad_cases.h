@@ -23,7 +23,7 @@ struct NamedSpec {
 };
 std::vector<NamedSpec> quad_specs(const Problem& problem);
 
-// A problem for one spec. Its roundings show only in this combination.
+// A problem and a spec whose roundings show only in this combination.
 struct QuadPair {
   std::string name;
   Problem problem;

@@ -28,7 +28,8 @@ class QuadRoundedP : public QuadSoftmax {
   double eta_of_p() const { return c_.eta_P / (is_divided() ? 1 : lt_); }
   double e(std::size_t k) const { return std::min(eta_of_p(), p_[k]); }
   bool is_random() const { return spec_.p_stochastic && spec_.p_dtype != DType::f32; }
-  // The variance of one key's P. If it is rounded up or down at random, near zero that of a step.
+  // The variance of one key's P. Near zero, a P that is rounded stochastically has the variance of
+  // a step.
   double independent(std::size_t k) const {
     double near_zero = sq(e(k)) / 3;
     if (is_random()) {
@@ -45,7 +46,7 @@ class QuadRoundedP : public QuadSoftmax {
   double kappa(std::size_t k) const {
     return std::min(kappas_.empty() ? c_.kappa : kappas_[k], largest_kappa(k));
   }
-  // If the largest P is 1, and exact after p_prescale, a P above 1 - u_P lies between t and 1.
+  // If the largest P is 1, and exact after p_prescale, a P above 1 - u_P errs by at most 1 - t.
   double largest_kappa(std::size_t k) const {
     const bool is_near = c_.largest == 1 && spec_.p_max == MaximumOfP::one &&
                          spec_.p_dtype != DType::f32 && rounded_p(1) == 1 &&

@@ -28,7 +28,7 @@ inline double sq(double x) { return x * x; }
 struct QuadConstants {
   double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55, kappa_t0 = kappa_t, slack = 1.2;
   double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv, eta_pv;
-  // The largest, largest mean square and mean error of a P, in u_P.
+  // The largest error of a P, the largest mean square error and the mean error, in u_P.
   double largest = 1, largest_square = 1, truncated = 0;
   bool qk_rz, pv_rz;
 
@@ -78,7 +78,7 @@ class QuadSoftmax {
   using Label = std::pair<std::string, double>;
   using Cells = std::map<Label, std::vector<std::size_t>>;
 
-  // A kernel may multiply P by V's token scales before it is rounded, so its largest P may be any
+  // A kernel may multiply P by V's token scales before rounding P, so the largest P may be any
   // number.
   static RoundingSpec as_computed(const Problem& problem, RoundingSpec spec) {
     const bool of_tokens =
@@ -305,7 +305,7 @@ class QuadSoftmax {
   Label p_cell(std::size_t k) const {
     double t = c_.u_S > 0 ? std::exp(rounded_s(k) - largest_rounded(n_)) : t_[k];
     if (is_divided()) t /= lt_;
-    // exact ties, except for fp64 noise, unless Q K^T keeps few bits
+    // An fp32 P has cells of equal t, up to fp64 noise, or wider ones if Q K^T keeps few bits.
     const int kept = spec_.qk_accumulator.fraction_bits;
     if (spec_.p_dtype == DType::f32)
       return significant(t, c_.qk_rz && kept < 23 ? kept + 3 : 36, false);
@@ -377,7 +377,7 @@ class QuadSoftmax {
   }
 
   bool is_divided() const { return spec_.p_normalized && spec_.p_dtype != DType::f32; }
-  // The errors of a P that is rounded at random are unknown.
+  // A normalised P has known errors unless it is rounded stochastically.
   bool is_normalized() const { return is_divided() && !spec_.p_stochastic; }
 
   const RoundingSpec spec_;

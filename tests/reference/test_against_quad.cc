@@ -129,13 +129,14 @@ TEST_P(PairsAgainstQuad, RareRoundingsAgree) {
   expect_agreement(compare(FilledProblem(problem), spec), problem);
 }
 
-// In long rows, R_j may have the error of its bounds, 1e-2 TP of a variance, TL one of 1e-3 TP, and
-// small keys of TA may count like others, 5e-5 TP (evidence/bounded-scales.md).
+// In long rows a variance may be too large by 1e-2 TP from the bounds of R_j, by 1e-3 TP in TL, and
+// by 5e-5 TP because TA counts small keys like others (evidence/bounded-scales.md).
 constexpr double long_row_tolerance = 0.5 * (1e-2 + 1e-3 + 5e-5) + 1e-4;
 // Tolerances of lse_sigma with bounds of n2_k, for inputs of the laws and for any inputs.
 constexpr double lse_tolerance_of_laws = 5e-3, lse_tolerance = 0.05;
-// Tolerances of the variances of suite scores with directions in bf16, for inputs of the laws, and
-// if sigma differs as well. square_unit is the relative error of the square of a bf16 number.
+// Tolerances of the variances of suite scores, whose directions are in bf16: for inputs of the
+// laws, and if sigma differs as well. square_unit is the relative error of the square of a bf16
+// number.
 constexpr double score_tolerance_of_laws = 5e-3,
                  score_tolerance = score_tolerance_of_laws + 4 * long_row_tolerance,
                  square_unit = 0x1p-7;
@@ -214,8 +215,9 @@ Problem long_row(DType dtype) {
   return problem;
 }
 
-// The logits, some distance from 0, are single products, so n2_k is as large as the norms of q and
-// k permit: 64 times |q|^2 |k|^2 / D. In fp32, because few bf16 products differ.
+// Each logit is a single product, some distance from 0. So n2_k is as large as the norms of q and k
+// permit: 64 times |q|^2 |k|^2 / D. bf16 would have few different products, so the problem is in
+// fp32.
 TEST(LongRows, BoundsHoldForExtremeProducts) {
   const Problem problem = long_row(DType::f32);
   double largest = 0;
@@ -262,8 +264,8 @@ TEST(LongRows, ErrorsNearLargestPAreSmaller) {
   }
 }
 
-// One key has all of P, and all columns are alike. So the rounding error of one number, o /
-// sigma^2, is that of the whole product. It doubles in the square, which is a third of this
+// One key has all of P, and all columns are alike. So the whole product has the rounding error of
+// one number, o / sigma^2. The square of the product has twice this error and is a third of the
 // variance.
 TEST(LongRows, ScoreDirectionsAreRounded) {
   const Problem problem = long_row(DType::bf16);
@@ -318,7 +320,7 @@ RoundingSpec with_exact_sigma(const Problem& problem) {
   return spec;
 }
 
-// 1014 to 1034 visible keys.
+// Rows see 1014 to 1034 keys; from 1024 on they are long.
 TEST(LongRows, ScoresUnaffectedByShortRows) {
   Problem problem = long_row(DType::bf16);
   problem.seq_q = 21;

@@ -107,7 +107,7 @@ class Draw {
     p.kv_scales = any<KvScales>();
     p.scale_block = size(5);
   }
-  // Fulfils conditions of the view that a draw rarely does.
+  // Fulfils the view's conditions that random problems rarely fulfil.
   void choose_view(Problem& p) {
     p.view = any<View>();
     if (p.view == View::packed_qkv) p.seq_q = p.seq_kv = size(8), p.kv_dtype = DType::none;
@@ -230,7 +230,7 @@ void compare(const FilledProblem& filled, const RoundingSpec& spec) {
     expect_inside(row.lse, reference.lse[r], of_logits, where + ", LSE");
     for (std::size_t j = 0; j < row.o.size(); ++j) {
       Ball o = row.o[j];
-      o.middle = saturated(o.middle, problem.out());  // which moves no two numbers apart
+      o.middle = saturated(o.middle, problem.out());  // increases no distance
       expect_inside(o, reference.o[r * row.o.size() + j], of_logits * row.largest_v,
                     where + ", column " + std::to_string(j));
     }

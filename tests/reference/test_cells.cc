@@ -32,7 +32,7 @@ TEST(Cells, GroupsEqualLabelsBySizeAndFirstKey) {
   EXPECT_TRUE(cells.empty());
 }
 
-// Groups of 1 to 40 keys, small and large. There are more labels than 16 bits can count.
+// Groups of 1 to 40 keys, once and 100 times. 82,000 keys are more than 16 bits can count.
 TEST(Cells, EveryKeyIsInOneCell) {
   for (const std::int32_t rounds : {1, 100}) {
     std::vector<std::uint64_t> labels;
@@ -84,7 +84,7 @@ TEST(Cells, LabelDistanceDoesNotMatter) {
   EXPECT_EQ(of_close.offsets, of_apart.offsets);
 }
 
-// Cells of 2, 3 and more keys, whose pairs have loops of their own, among single keys.
+// Single keys, and cells of 2, 3 and more keys. Cells of 2 and of 3 keys have loops of their own.
 TEST(Cells, PairsAreHalfTheExcess) {
   std::vector<std::uint64_t> labels;
   for (std::uint64_t size = 1; size <= 20; ++size) {

@@ -15,8 +15,8 @@ namespace {
 
 // Relative error of fp32 sums, in variances without bounds and in bounds.
 constexpr double fp32_sums = 2e-4;
-// Possible error, in max |v|^2, of fp32 sums over (v - o)^2, expanded about the mean of V, if they
-// cancel.
+// Possible error, in max |v|^2, of fp32 sums over (v - o)^2. The sums are expanded about the mean
+// of V and may cancel.
 constexpr double expansion = 4e-6;
 // Possible remainder, in max |v|, of a cell's fp32 sum of p_k (v - o) whose terms cancel.
 constexpr double cancelled = 1e-5;
@@ -116,7 +116,7 @@ void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
                 of_ranges + of_p * share_of_bounds, "TA");
     expect_near(found(Rounding::split_partials), of(Rounding::split_partials), of_ranges, "TR");
 
-    // A sum may lack the excess of cells if that is as small as a bound must be.
+    // A sum may omit an excess of cells of up to share_of_bounds TP.
     EXPECT_GE(found(Rounding::logit),
               of(Rounding::logit) * (1 - fp32_sums) - of_logits - share_of_bounds * of_p);
     const double of_bound = may_bound_products ? share_of_unknown_products : share_of_bounds;
@@ -252,7 +252,7 @@ TEST(QueryTies, ReachTwoUlpsOfProduct) {
 }
 
 // The scale is 1/8, so each product is exact. In [1, 2) fp16 has 8 numbers for each one of bf16,
-// and one of them is a tie. To even, the first tie rounds down and the next up.
+// and one of them is a tie. With ties to even, the first tie rounds down and the next up.
 TEST(QueryTies, PowerOfTwoScaleKeepsTiesOfQ) {
   Problem problem;
   problem.dtype = DType::f16;

@@ -65,7 +65,7 @@ TEST(Explain, SharesOfEveryFeatureSumToOne) {
   }
 }
 
-// The rows of equal logits share the rounding of their output, so sigma covers its known error.
+// Rows of equal logits share the errors of P, so sigma covers the known error of their output.
 TEST(Explain, FlatRowHasSigmaOfReference) {
   Problem problem = question();
   problem.k_scale = 0;

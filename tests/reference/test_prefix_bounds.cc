@@ -38,8 +38,9 @@ void expect_enclosed(const HeadData& head, std::int64_t first_key, const std::ve
   }
 }
 
-// The sum rises to 1/2 in four chunks. In the fifth it rises to 5/4 and falls to 1, more than half
-// of the chunk's weight above the edge before. The sixth has no weight.
+// The sum rises to 1/2 in four chunks. In the fifth it rises to 5/4 and falls to 1. The sum before
+// the chunk is lower than 5/4 by more than half of the chunk's weight. The sixth chunk has no
+// weight.
 TEST(PrefixBounds, HoldBeforeChunkWithoutWeight) {
   constexpr std::int64_t fifth = 4 * chunk_keys, sixth = 5 * chunk_keys;
   Problem problem;

@@ -78,7 +78,7 @@ TEST(ScaleLimits, CoverSharedErrorOfLogitsAndSink) {
   EXPECT_GT(shrink.percent_of_limit(), 60) << "a wider limit would go unseen";
 }
 
-// Every LSE is off by one sigma, in the direction of another scale.
+// Every LSE is off by one sigma, in the direction in which a larger scale moves the LSE.
 TEST(ScaleLimits, CoverDeviationOfEveryLse) {
   Problem problem;
   problem.dtype = DType::bf16;

@@ -57,7 +57,7 @@ TEST(SkippedKeys, LostWeightIsWithinScales) {
   }
 }
 
-// All rows share the error, so that random errors do not cover it.
+// All rows share the error, so a limit for independent errors would not cover it.
 TEST(SkippedKeys, LseOfManyRowsIsWithinScaleLimit) {
   const FilledProblem filled = one_heavy_key(6000, 40);
   const RoundingSpec spec = skipping_spec(filled);

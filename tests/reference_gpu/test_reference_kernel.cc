@@ -1,5 +1,5 @@
-// The GPU reference, on the emulator, has the same bits under every schedule, and other bits
-// without any one of its barriers.
+// The GPU reference, on the emulator, has the same bits under every schedule, and other bits if any
+// one of its barriers is skipped.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -209,7 +209,8 @@ TEST(ReferenceLibrary, UsedUnlessScoresAreRequested) {
               compute({.suite_scores = true}));
 }
 
-// Flat logits, and a repeating V with repeating weights: "Local kappa" and TA.
+// The library leaves two kinds of rows to the CPU: flat logits ("Local kappa" in
+// docs/judging-formulas.md), and a repeating V with repeating weights (TA there).
 TEST(ReferenceLibrary, LeavesRepeatingRowsToCpu) {
   NEED_LIBRARY();
   Problem problem;

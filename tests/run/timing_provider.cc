@@ -2,12 +2,10 @@
 //
 //   timing/plain      plain attention in fp32, one row after the other
 //   timing/sleeps     as plain, then sleeps for 5 ms: wall time without processor time
-//   timing/remembers  computes in the first call of a process, and copies that result in later
-//   calls
+//   timing/remembers  computes in the first call of a process; later calls copy its result
 //   timing/decays     as plain, but from the third call of a process on the first element is NaN
-//   timing/drifts     as decays, with the next number instead of NaN: within rounding, but the
-//   kernel
-//                     promises equal bits
+//   timing/drifts     as decays, with the next number instead of NaN: within rounding, but equal
+//                     bits are promised
 //
 // If PLUMBLINE_TEST_RUNS names a file, each `prepare` appends "process kernel seq_kv" to it.
 #include <unistd.h>

@@ -58,7 +58,7 @@ class Kernel {
   }
 
  private:
-  // Applies the last steps of any kernel to the output.
+  // Applies the last steps of any kernel: V's scale and the rounding of the LSE.
   SimulatedRow finished(SimulatedRow result) const {
     for (float& o : result.o) o *= row_.v_scale;
     if (!is_narrow(spec_.lse_dtype)) return result;
@@ -92,7 +92,7 @@ class Kernel {
     return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
   }
 
-  // In powers of two, as in kernels.
+  // Draws the logits as exponents of two, as in kernels.
   void draw_logits() {
     std::normal_distribution<double> normal;
     std::vector<double> noise(row_.x.size());
@@ -109,8 +109,8 @@ class Kernel {
     }
   }
 
-  // fp32, with a tanh within 2 ulp. A declared error is that of a table of chords: a sawtooth over
-  // each quarter of an octave. No tanh exceeds 1.
+  // Applies the softcap in fp32, with a tanh within 2 ulp and at most 1. A declared error is that
+  // of a table of chords: a sawtooth over each quarter of an octave.
   float capped(float x) {
     const float u = x / static_cast<float>(row_.softcap);
     double t = std::tanh(double{u});
@@ -122,7 +122,7 @@ class Kernel {
     return static_cast<float>(std::clamp(t, -1.0, 1.0)) * static_cast<float>(row_.softcap);
   }
 
-  // In powers of two, rounded like the logits if they share a tensor.
+  // Returns the sink as an exponent of two, rounded like the logits if they share a tensor.
   double sink() const {
     return (rounds_before() ? *row_.sink : round_to(*row_.sink, spec_.s_rounded)) *
            std::numbers::log2e;
@@ -150,7 +150,8 @@ class Kernel {
       tile_ = 16;
       splits_ = std::size_t{2} << below(3);
     }
-    // P stays below 2, or 2^8 times that. e4m3 ends at 448, which the scaled P must not exceed.
+    // P stays below 2, or below 2^9 with a lazy maximum. In e4m3, P times p_prescale must not
+    // exceed 448.
     const bool has_headroom = spec_.p_dtype != DType::e4m3;
     max_lag_ = has_headroom ? 1 : 0.8;
     lazy_ = has_headroom && spec_.p_max != MaximumOfP::one && below(2) == 1;
@@ -199,10 +200,10 @@ class Kernel {
     for (float& o : o_) o = static_cast<float>(round_to(o, spec_.o_between_tiles));
   }
 
-  // Moves the maximum that P is relative to. Anything near the largest logit so far is legal, so
-  // that the largest P is also rounded. Each move draws a new offset: with one offset for all
-  // tiles, the largest P of each tile would have the same significand, and their errors would add
-  // up.
+  // Moves the maximum that P is relative to. The maximum may be anything near the largest logit so
+  // far. Then the largest P is not 1 and is also rounded. Each move draws a new offset: with one
+  // offset for all tiles, the largest P of each tile would have the same significand, and their
+  // errors would add up.
   float move_maximum(std::size_t begin, std::size_t end) {
     const double top = *std::max_element(&logits_[begin], &logits_[end - 1] + 1);
     if (top <= top_) return 1;

@@ -1,8 +1,8 @@
 // A simulated legal kernel: one row of attention with exactly the roundings that a spec declares,
-// in a hundred lines, from exact logits. Random draws decide what a spec leaves open (tiles, their
-// order, the lag of the running maximum, splits, the signs of fp32 errors), so each draw is another
-// legal kernel. Shares no code with the kernels, and of the reference's formulas only the size of a
-// logit's error.
+// from exact logits. Random draws decide what a spec leaves open (tiles, their order, the lag of
+// the running maximum, splits, the signs of fp32 errors), so each draw is another legal kernel.
+// Shares no code with the kernels, and of the reference's formulas only the size of a logit's
+// error.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // The error histogram of a correct kernel stays in the band around the curve that follows from its
-// declared roundings. That of a wrong kernel leaves it. docs/judging.md, "The picture of errors".
+// declared roundings. The histogram of a wrong kernel leaves the band. docs/judging.md, "The
+// picture of errors".
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +93,8 @@ TEST_P(ErrorCurveOf, CorrectKernelStaysInBand) {
     fmt::print("{}: {} of {} seeds leave the band, by {} bins at most\n", kernel, left,
                counts.size(), *std::max_element(counts.begin(), counts.end()));
     EXPECT_EQ(counts.size(), static_cast<std::size_t>(seeds));
-    // One of a hundred is expected. Five or more have a probability of 0.4 %.
+    // One of the hundred seeds is expected to leave the band. Five or more have a probability of
+    // 0.4 %.
     EXPECT_LE(left, 4) << kernel;
   }
 }

@@ -402,8 +402,8 @@ const std::vector<Wide> wide{
      "two (law ramp) it is half of that again"},
 };
 
-// With `of_specs`, every exception must be needed by the spec that it is for. Otherwise the maxima
-// are also compared with their limits.
+// With `of_specs`, the spec of each exception must need the exception. Without `of_specs`, the
+// maxima are also compared with their limits.
 void expect_spreads(const std::vector<Situation>& situations, bool of_specs = true) {
   std::set<const Wide*> needed;
   double lowest = widest, highest = 0;
@@ -469,7 +469,7 @@ const std::vector<ProblemFeature> problem_features{
     {"alibi_random", [](Problem& p) { p.alibi = Alibi::random; }},
     {"alibi_s_rounded", [](Problem& p) { p.alibi = Alibi::standard; }, "s_rounded",
      fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
-    // With extreme logits, few P make a row's error, so it takes more rows.
+    // If logits are extreme, few P make a row's error, so the test needs more rows.
     {"alibi_s_rounded_before_bias", [](Problem& p) { p.alibi = Alibi::standard, p.seq_q = 16; },
      "s_rounded", fma_and([](RoundingSpec& s, const Problem& p) {
        s.s_rounded = p.dtype, s.s_rounded_before_bias = true;

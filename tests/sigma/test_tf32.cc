@@ -195,7 +195,7 @@ TEST_P(Tf32, StaysWithinLimitsForAllLaws) {
              worst.elements, worst.peak, worst_rms, worst.lse);
 }
 
-// The reason for the field: with Q, K and V unrounded, the same kernel is far outside.
+// The reason for kv_dequantized_to: a spec without it accuses the same kernel.
 TEST_P(Tf32, FailsSpecWithoutInputRounding) {
   const Problem problem = base_problem();
   RoundingSpec spec = tf32_spec(problem, GetParam().accumulator);

@@ -1,5 +1,5 @@
-// The views before the index of series in time and the table of newest outcomes. Random histories
-// must give the same rows in the current views.
+// The views as they were before the index of series in time and the table of newest outcomes
+// existed. Random histories must give the same rows in the current views.
 #pragma once
 
 namespace plumbline {

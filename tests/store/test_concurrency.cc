@@ -83,7 +83,8 @@ TEST_F(Concurrency, RowsAreCommittedPromptly) {
   EXPECT_EQ(value_of(reader->outcomes(run_id)).size(), 2u);
 }
 
-// The verdict of one of forty rows is removed from the schema, in the middle of a statement's rows.
+// One of forty rows has a verdict that the schema no longer contains. The row is in the middle of a
+// statement's rows.
 TEST_F(Concurrency, InvalidRowIsSkippedAndNamed) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;

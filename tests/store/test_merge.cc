@@ -201,7 +201,7 @@ TEST_F(Merge, RefusedFilesLeaveOutputUnchanged) {
   raw_sql(file("earlier.db"), "PRAGMA user_version = 9");
   std::ofstream(file("text.db")) << std::string(9000, 'x');
   std::string bytes = read_file(file("a.db"));
-  // These include pages that opening the file reads.
+  // The damaged bytes include pages that are read when the file is opened.
   std::fill(bytes.begin() + 8192, bytes.begin() + 65536, '\x5a');
   std::ofstream(file("damaged.db"), std::ios::binary) << bytes;
   std::ofstream(file("cut.db"), std::ios::binary) << read_file(file("a.db")).substr(0, 20480);

@@ -1,5 +1,5 @@
-// Migrations to the current schema: those that CMake finds (migrations_sample), and of databases
-// stored by each release (releases, recorded as releases/README.md describes).
+// Tests that CMake finds all migrations (migrations_sample), and that databases stored by each
+// release migrate to the current schema (releases, recorded as releases/README.md describes).
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 

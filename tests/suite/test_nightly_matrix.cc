@@ -161,7 +161,7 @@ TEST(NightlyMatrix, Corners) {
   EXPECT_TRUE(any([](const Problem& p) { return !p.lse && p.sinks != Sinks::none; }));
 }
 
-// The dimensions of which each reaches a bug that suites once missed.
+// Each of these dimensions reaches a bug that the suites once missed.
 
 TEST(NightlyMatrix, WideGroupsAndTails) {
   for (const std::int64_t group : {17, 20, 24, 71}) {
@@ -250,7 +250,7 @@ TEST(NightlyMatrix, InvariancesHideKeys) {
   }
 }
 
-// A run measures cases in this order, so that one that is cut off has measured the first ones.
+// A run measures cases in this order, so a run that is cut off has measured the matrices.
 TEST(LentGpu, MatricesComeBeforeLongCases) {
   const Suite lent = read_bundled(PLUMBLINE_CASES "/lent_gpu.toml");
   std::vector<std::string> suites;

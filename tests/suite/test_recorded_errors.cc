@@ -95,7 +95,7 @@ TEST_F(RecordedErrorsTest, LengthsAndMetadata) {
               ElementsAre(HasSubstr("layout ragged cannot be read as recorded inputs yet")));
 }
 
-// A suite would silently ask kernels for something else than the model computed.
+// If these parts were ignored, kernels would compute something else than the recorded model.
 TEST_F(RecordedErrorsTest, UnsupportedPartsAreRefused) {
   Recording recording = Recording::sample();
   recording.add("attn_mask", {2, 1, 5, 5}, 1);

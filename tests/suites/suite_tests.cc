@@ -2,8 +2,8 @@
 // are grouped by suite, dtype, mask and layout.
 //
 //   suite_tests SUITE.toml… [--tier T] [--db FILE] [--provider LIB]… [GoogleTest flags]
-//   suite_tests SUITE.toml… --ctest     prints add_test lines for CTest, one a group, with its
-//                                       words as labels
+//   suite_tests SUITE.toml… --ctest     prints add_test lines for CTest, one per group, with the
+//                                       words of the group as labels
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string without(std::string text, char unwanted) {
   return text;
 }
 
-// The run of the tests that were selected, made once before the first of them.
+// One run of all cases whose tests are selected, made before the first test.
 class Conformance {
  public:
   Conformance(ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers,
@@ -169,7 +169,7 @@ void register_tests(const Conformance& conformance) {
   }
 }
 
-// Returns lines that CTest includes: one test a group. The dot in the filter "NAME.*" excludes
+// Returns lines that CTest includes: one test per group. The dot in the filter "NAME.*" excludes
 // groups whose names are longer.
 std::string ctest_lines(const Plan& plan, const std::string& program,
                         const std::vector<std::string>& arguments) {

@@ -15,7 +15,7 @@ namespace plumbline::testing {
 enum class Noise {
   white,    // normal
   ar1,      // normal, and 0.4 of a night's noise persists; fresh processes share what persists
-  spikes,   // normal, and 5 % of the processes are slower by 5 (standard deviation 2) more sizes
+  spikes,   // normal, and 5 % of the processes are slower by 5 sizes more (deviation: 2 sizes)
   bimodal,  // each process has one of two modes 12 % apart; within a mode 0.3 %
   skewed,   // lognormal with shape 0.8, of mean 0 and standard deviation 1
   drift,    // white, and 2 % common to all series of a night and to their fresh processes

@@ -19,9 +19,9 @@ exec 9>"$root.lock"
 flock 9
 if [[ ! -e "$root/complete" || "$(<"$root/complete")" != "${more[*]}" ]]; then
   rm -rf "$root"
-  # Unpacked, not configured, because the packages' scripts need more than is there. libstdc++6 is
-  # for NumPy, whose wheel uses the system's; plumbline has its own. A mirror's copy of unstable may
-  # be past its valid-until date.
+  # Unpacks the packages without configuring them, because their scripts need programs that the root
+  # lacks. libstdc++6 is for NumPy, whose wheel uses the system's; plumbline's wheel contains its
+  # own. A mirror's copy of unstable may be past its valid-until date.
   said="$(mmdebstrap --variant=extract --mode=root --aptopt='APT::Sandbox::User "root"' \
     --aptopt='Acquire::Check-Valid-Until "false"' \
     --include=bash,coreutils,grep,sed,gawk,findutils,libc-bin,libstdc++6 \

@@ -18,7 +18,7 @@ TARGETS = {"plumbline_attention": "plumbline_check_library",
 
 
 def inside(name, suffix):
-    """Returns the one file of the newest wheel whose name ends in this."""
+    """Returns the text of the only file in the newest wheel whose name ends with `suffix`."""
     newest = max(FOLDER.glob(f"{name}-[0-9]*.whl"), key=lambda path: path.stat().st_mtime)
     with zipfile.ZipFile(newest) as archive:
         found, = (file for file in archive.namelist() if file.endswith(suffix))

@@ -71,9 +71,9 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-// Returns the libraries of --provider. Default: plumbline's mutants that the suites name, "mutants"
-// if none; with --calibrate "mutants" and "merge_mutants". A library that has modes ("mutants") is
-// listed once per mode.
+// Returns the libraries of --provider. Default: those of plumbline's mutants that the suites name,
+// or "mutants" if they name none; with --calibrate, "mutants" and "merge_mutants". A library that
+// has modes ("mutants") is listed once per mode.
 std::vector<std::string> audited_libraries(const AuditOptions& options,
                                            const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
@@ -140,8 +140,8 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
   suite.cases = std::move(cases);
 }
 
-// Returns the kernels that replace the suites': none with --kernel, all legal ones with
-// --calibrate, otherwise the catalogue's if no suite names any of these.
+// Returns the kernels that replace those of the suites: none with --kernel, all legal kernels with
+// --calibrate, otherwise the catalogue's kernels unless a suite names one of them.
 std::vector<std::string> replacing_kernels(const AuditOptions& options,
                                            const std::vector<Suite>& suites,
                                            const Catalogue& catalogue,

@@ -60,9 +60,9 @@ BisectBy by_findings(const Night& night) {
   return about_rms ? BisectBy::rms : BisectBy::verdict;
 }
 
-// Returns the index of the last night before the newest rise of the time's level, because a time
-// regression is found some nights late. `nights`: newest first. Returns nights.size() if the time
-// never rose.
+// Returns the index of the last night before the newest rise of the time's level. The gate finds a
+// time regression only some nights after the rise. `nights`: newest first. Returns nights.size() if
+// the time never rose.
 std::size_t last_night_before_rise(const std::vector<Night>& nights) {
   std::vector<double> values;
   std::vector<std::size_t> places;

@@ -117,7 +117,8 @@ std::size_t count_lost_cases(const ReadSide& before, const ReadSide& after) {
   return lost.size();
 }
 
-// Moves pairs from both sides to `cases`: their series are equal after `part` removed some fields.
+// Moves pairs of series from both sides to `cases`. Two series are a pair if `part`, which may
+// clear some of their fields, makes them equal.
 template <class Part>
 void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases) {
   std::map<Series, Side::iterator> left;
@@ -141,7 +142,7 @@ void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases
 }
 
 // Pairs series of one class with the same options first, then with other options, then across
-// classes. A case with a partner on some class is not compared across classes.
+// classes. A case that was paired within any class is not compared across classes.
 RunComparison joined(Side before, Side after) {
   RunComparison result;
   join(

@@ -25,7 +25,7 @@ struct DiffOptions {
   std::shared_ptr<KernelDiff> kernels;
 
   bool are_dumps() const { return is_file_name(question.a) && is_file_name(question.b); }
-  // Dumps need no suites. A project's plumbline.toml lists them for kernels.
+  // Drops the suites that a project's plumbline.toml lists for kernels: dumps need none.
   void forget_suites_of_dumps() {
     if (are_dumps()) question.suites.clear();
   }

@@ -48,7 +48,7 @@ std::string since_error(const std::string& text) {
 std::string command_for(const ExportOptions& options, Store& store) {
   const auto python = need(find_python(), exit_usage);
   const auto script = home_directory() / "baselines" / "export_parquet.py";
-  // exec leaves no shell between this process and the script, which ends with this process.
+  // exec replaces the shell by the script. The script ends if its caller has ended.
   std::string command =
       fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python.string()),
                   shell_quoted(script.string()),

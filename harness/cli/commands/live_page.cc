@@ -15,8 +15,8 @@ namespace {
 
 // Snapshots kept. A browser tab that shows an older one has to be reloaded.
 constexpr std::size_t max_snapshots = 4;
-// Two writes within a tick of the file system's clock have the same time, so a file as young as
-// this has no stamp.
+// A younger file has no stamp, because two writes within a tick of the file system's clock have the
+// same time.
 constexpr double min_age_s = 0.1;
 
 bool is_same_night(const PageNight& a, const PageNight& b) {
@@ -34,7 +34,7 @@ LivePage::Stamp LivePage::stamp() const {
   for (const char* const end : {"", "-wal"}) {
     struct stat file {};
     const std::string path = database_.path.string() + end;
-    // A reader leaves an empty log, or none.
+    // A reader may leave an empty write-ahead log, or none.
     if (::stat(path.c_str(), &file) != 0 || file.st_size == 0) continue;
     const double written =
         static_cast<double>(file.st_mtim.tv_sec) + 1e-9 * static_cast<double>(file.st_mtim.tv_nsec);

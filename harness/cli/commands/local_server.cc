@@ -111,7 +111,7 @@ class BoundedServer : public httplib::Server {
   explicit BoundedServer(const std::atomic<bool>& stop) : stop_(stop) {}
 
  private:
-  // One request per connection, so that no byte of a request counts for the next.
+  // One request per connection, so that no byte of a request is read as part of the next one.
   bool process_and_close_socket(socket_t socket) override {
     BoundedStream stream(socket, stop_);
     bool closed = false;

@@ -25,7 +25,7 @@ unsigned code_point(const std::string& text, std::size_t& at) {
   return code;
 }
 
-// Escapes a line for roff, so that it contains no escape, no request and no typographic hyphen.
+// Escapes a line so that roff prints every character of it literally.
 std::string roff(const std::string& text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {

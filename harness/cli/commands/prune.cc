@@ -1,5 +1,4 @@
-// plumbline prune: deletes the outcomes of older nights that no longer matter. The newest nights
-// stay whole.
+// plumbline prune: deletes outcomes that no longer matter from all but the newest nights.
 #include "harness/store/prune.h"
 
 #include <fmt/format.h>

@@ -23,7 +23,7 @@ std::string resume_remedy(const RunSession& session, const std::filesystem::path
 // but took longer. `library` may be null.
 void print_cpu_references(const ReferenceLibrary* library);
 
-// Prints the processes that outlived the worker that started them, and that were ended.
+// Prints the processes that this run ended because they outlived the worker that started them.
 void print_ended_orphans();
 
 // Advances the progress. Asks the run to stop if stdout is a pipe without a reader.

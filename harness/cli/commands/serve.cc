@@ -64,7 +64,7 @@ LocalAnswer case_answer(LivePage& page, const std::multimap<std::string, std::st
 }
 
 LocalAnswer answer(const std::string& page_template, LivePage& page, const LocalRequest& request) {
-  // Sends no script policy: the page's own policy allows its only script, by its hash.
+  // Sends no script policy: the page has its own, which allows its only script by hash.
   if (request.path == "/" && request.query.empty())
     return {.type = "text/html; charset=utf-8", .body = page_template, .policy = ""};
   if (request.path == "/api/report" && request.query.empty()) return report_answer(page);

@@ -1,4 +1,5 @@
-// Calls into a provider. Anything it does short of a signal becomes a status and a reason.
+// Calls into a provider. Whatever the provider does becomes a status and a reason, unless a signal
+// ends the process.
 #pragma once
 
 #include <cstddef>

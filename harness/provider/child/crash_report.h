@@ -16,7 +16,8 @@ void install_crash_report(int reply_descriptor, void (*epilogue)() = nullptr);
 // Sets the request id in crash messages.
 void set_crash_request(std::uint64_t id);
 
-// Names the current phase of the process during its lifetime. `phase` must outlive it.
+// Crash messages name `phase` while an object of this class exists. `phase` must outlive the
+// object.
 class CrashPhase {
  public:
   explicit CrashPhase(const char* phase);

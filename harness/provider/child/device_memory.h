@@ -15,8 +15,8 @@ namespace plumbline {
 plumbline_device_memory whole_table(const plumbline_device_memory& table);
 
 // The CUDA devices ("cuda:0") that can be used, or why there is none. If the table has
-// device_count, one allocation on device 0 decides for all, because each creates a context, which
-// takes time and memory.
+// device_count, one allocation on device 0 decides for all devices, because an allocation creates a
+// context, which takes time and memory.
 struct UsableDevices {
   std::vector<std::string> names;
   std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" if there are names
@@ -26,7 +26,8 @@ UsableDevices usable_devices(const plumbline_device_memory& table);
 
 class DeviceMemory {
  public:
-  // Keeps references to both, which must outlive it. `table` is the result of whole_table().
+  // Keeps references to both arguments, which must outlive the object. `table` is the result of
+  // whole_table().
   DeviceMemory(const plumbline_device_memory& table, const plumbline_device& device)
       : table_(&table), device_(&device) {}
 

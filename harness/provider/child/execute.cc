@@ -74,7 +74,7 @@ class Execution final : public KeptPlan {
     run_judged(reply);
     if (request_.timed_repetitions > 0) {
       time(reply);
-      // Timed calls find all tensors in place; the outputs of an ordered call are judged instead.
+      // Timed calls find all tensors in place, so the outputs of an ordered call are judged.
       if (stream_) run_judged(reply);
     }
     reply.description = describe();
@@ -113,7 +113,7 @@ class Execution final : public KeptPlan {
   void open_arena() {
     if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors))
       return;
-    kept_.arena = nullptr;  // frees its address space first
+    kept_.arena = nullptr;  // frees the old address space first
     kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes,
                                                 request_.tensors);
   }
@@ -199,8 +199,8 @@ class Execution final : public KeptPlan {
     return tensor;
   }
 
-  // Returns the buffer from which a tensor arrives in stream order. Returns nothing without a
-  // stream, or if the buffer is too large; the kernel then finds the tensor in place.
+  // Returns the buffer from which a tensor arrives in stream order. Returns nothing if there is no
+  // stream, or too little memory; the kernel then finds the tensor in place.
   std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
     const std::size_t bytes = t.page_end - t.page_begin;
     if (!stream_ || bytes > max_arriving_bytes) return std::nullopt;
@@ -227,8 +227,8 @@ class Execution final : public KeptPlan {
     return all;
   }
 
-  // Copies plumbline's poisoned outputs to the device. Arriving ones are skipped unless
-  // `out_of_order`: their arrival poisons them.
+  // Copies plumbline's poisoned outputs to the device. Unless `out_of_order`, skips outputs that
+  // arrive in stream order: their arrival poisons them.
   void poison_outputs(bool out_of_order) {
     for (Image& image : images_) {
       if (image.tensor->access == "write" && (out_of_order || !image.arriving))

@@ -1,4 +1,5 @@
-// Implements the gate as a host function in the stream that waits until it is opened or expires.
+// Implements the gate as a host function in the stream that waits until the gate is opened or
+// expires.
 #include "harness/provider/child/gate.h"
 
 namespace plumbline {

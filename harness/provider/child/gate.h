@@ -9,9 +9,9 @@
 
 namespace plumbline {
 
-// At most one gate of a process is closed at a time, on any stream. It opens by itself after
-// `longest`, because a kernel that waits for its own stream would otherwise wait forever. So could
-// a host that waits for another stream, if CUDA runs that stream's host functions after the gate.
+// At most one gate of a process is closed at a time, on any stream. A gate opens by itself after
+// `longest`. Otherwise a `run` that waits for its own stream would wait forever, and so could a
+// host that waits for another stream, if CUDA runs that stream's host functions after the gate.
 class Gate {
  public:
   static constexpr std::chrono::milliseconds longest{100};

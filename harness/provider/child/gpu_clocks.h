@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// NVML (libnvidia-ml.so.1) comes with the driver and is loaded at run time. If it is missing or its
-// GPU does not match, samples are empty.
+// NVML (libnvidia-ml.so.1) comes with the driver and is loaded at run time. If NVML is missing, or
+// names another GPU, samples are empty.
 class GpuClocks {
  public:
   struct Sample {

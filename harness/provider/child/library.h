@@ -32,9 +32,8 @@ struct WrongOptions {
 
 // Throws Stop with reason and remedy: library not found, symbol missing, wrong ABI version or
 // struct size (both numbers named), fields missing. Throws WrongOptions if the library returns a
-// provider without the options but none with them, or if the query of a plain problem returns
-// PLUMBLINE_ERROR with them. The library is never unloaded, because providers may leave threads and
-// handlers running.
+// provider only without the options, or if the query of a plain problem returns PLUMBLINE_ERROR.
+// The library is never unloaded, because providers may leave threads and handlers running.
 ProviderLibrary load_provider(const std::string& path, const std::string& options);
 
 }  // namespace plumbline

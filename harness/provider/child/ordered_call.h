@@ -34,12 +34,12 @@ struct Arrival {
   std::string written;  // name of an output, for a fault that reports a write; "" for inputs
 };
 
-// Fills all arrivals with bytes 0xFF, enqueues the arrivals on `stream` after a closed gate, and
-// makes the call, which enqueues after them. Then waits for the default stream, opens the gate and
-// waits for `stream`. A kernel launched on another stream has therefore read poison, and its output
-// is overwritten. The gate may open by itself before the call returns, because loading a kernel for
-// the first time waits for all streams. `if_early` says whether the call is then repeated. Returns
-// "" or a fault: an output was written before the gate opened.
+// Fills the memory of all arrivals with bytes 0xFF, enqueues the arrivals on `stream` after a
+// closed gate, and makes the call, which enqueues after them. Then waits for the default stream,
+// opens the gate and waits for `stream`. A kernel launched on another stream has therefore read
+// poison, and its output is overwritten. The gate may open by itself before the call returns,
+// because loading a kernel for the first time waits for all streams. `if_early` says whether the
+// call is then repeated. Returns a fault if an output was written before the gate opened, or "".
 enum class IfEarly { call_again, leave_it };
 std::string call_in_order(const DeviceMemory& memory, void* stream,
                           const std::vector<Arrival>& arrivals, const std::function<void()>& call,

@@ -42,7 +42,8 @@ bool is_same(const struct sigaction& a, const struct sigaction& b) {
   return a.sa_handler == b.sa_handler && a.sa_flags == b.sa_flags;
 }
 
-// One block of text, because it is copied twice per call and a map of strings is slower.
+// Returns one block of text, because the environment is copied twice per call and a map of strings
+// is slower.
 std::string environment_now() {
   std::string all;
   all.reserve(8192);

@@ -15,10 +15,10 @@
 namespace plumbline {
 
 // The allowed changes of environment and handlers. Frameworks set some on first use, so the first
-// call of a process may change all of them. The first call of a kernel may add a variable, or a
-// handler for a signal without one. If it replaces a handler, the old one is restored without an
-// error: the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ. Other state must never
-// change.
+// call of a process may change any of them. The first call of a kernel may add a variable, or a
+// handler for a signal without one. If that call replaces a handler, the old handler is restored
+// without an error: the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ. Other state
+// must never change.
 enum class Allowance { none, additions, everything };
 
 // Determines the allowance of a call from the kernels that the process has called.

@@ -1,5 +1,5 @@
-// A fixed workload that is timed in turn with every kernel, as the unit of its time. The ratio
-// survives a change of clock rate or a busy machine.
+// A fixed workload that is timed in turn with every kernel. The ratio of both times survives a
+// change of clock rate or a busy machine.
 #pragma once
 
 namespace plumbline {

@@ -186,7 +186,8 @@ TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int
   const double call_ns = ns_per_call({"kernel", time_kernel, nullptr});
   const std::int64_t calls = calls_in(repetition_ns, call_ns);
   const double kernel_ns = call_ns * static_cast<double>(calls);
-  // As long as the kernel's repetitions, so that both minima are equally likely to be undisturbed.
+  // The sentinel's repetitions are about as long as the kernel's, so that both minima are equally
+  // likely to be undisturbed.
   const std::int64_t sentinel_calls =
       calls_in(std::clamp(kernel_ns, repetition_ns, max_sentinel_ns), sentinel_call_ns);
   const int most = static_cast<int>(std::min(1e6, all_repetitions_ns / kernel_ns));

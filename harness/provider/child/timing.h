@@ -27,8 +27,8 @@ struct TimesInTurn {
 // there are fewer repetitions: as many as fit 100 ms, but at least 4.
 //
 // If `quiet_ns` is not 0, each repetition waits until a sentinel call takes at most that long,
-// because on a virtual machine others may use the core for milliseconds or seconds. All
-// repetitions together wait at most 0.5 s.
+// because other virtual machines may use the core for milliseconds or seconds. All repetitions
+// together wait at most 0.5 s.
 TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions,
                          double quiet_ns = 0);
 

@@ -26,8 +26,8 @@
 namespace plumbline {
 namespace {
 
-// If a worker still computes this long after its deadline, its parent, which would have killed it,
-// has died.
+// A worker that still computes this long after its deadline has lost its parent, which would have
+// killed it.
 constexpr double orphan_grace_s = 5;
 
 void limit(__rlimit_resource resource, rlim_t value) {
@@ -37,8 +37,8 @@ void limit(__rlimit_resource resource, rlim_t value) {
   setrlimit(resource, &current);
 }
 
-// Limits memory beyond what the process already has: sanitizers and GPU toolkits map much that they
-// never touch.
+// Limits only further memory: sanitizers and GPU toolkits have already mapped much that they never
+// touch.
 void limit_memory(std::uint64_t bytes) {
   if (bytes == 0) return;
   std::ifstream statm("/proc/self/statm");

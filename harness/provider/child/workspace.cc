@@ -14,8 +14,8 @@
 namespace plumbline {
 
 namespace {
-// One byte more, so that guard bytes always follow the data. Guard bytes before the data fill the
-// slack.
+// Adds a byte, so that at least one guard byte follows the data. Guard bytes before the data fill
+// the rest of the pages.
 std::size_t inner_bytes_of(std::size_t bytes) { return round_up(bytes + 1, page_bytes); }
 }  // namespace
 

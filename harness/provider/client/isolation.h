@@ -14,8 +14,8 @@ namespace plumbline {
 // until end_orphans_of. Before the start it changes this process:
 //   - it becomes the parent of processes whose own parent ended (PR_SET_CHILD_SUBREAPER),
 //   - its memory and environment in /proc become unreadable for other processes of the user
-//     (PR_SET_DUMPABLE), and root's workers lose CAP_SYS_PTRACE. With CAP_SYS_ADMIN or CAP_PERFMON
-//     they can still read the environment. With PLUMBLINE_ALLOW_PTRACE=1 both stay as they are.
+//     (PR_SET_DUMPABLE), and root's workers lose CAP_SYS_PTRACE. Workers with CAP_SYS_ADMIN or
+//     CAP_PERFMON can still read the environment. PLUMBLINE_ALLOW_PTRACE=1 turns this off.
 // Steps that the kernel does not support or permit are skipped.
 int start_isolated(const std::function<int(pid_t&)>& spawn, pid_t& worker);
 

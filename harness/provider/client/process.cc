@@ -60,7 +60,8 @@ Descriptor lifted(int descriptor) {
 }
 
 // Sanitizer options that leave signals to the worker's handler, and failed allocations to the
-// kernel under test. Without the last one, ThreadSanitizer delays the end of a process by a second.
+// kernel under test. Without atexit_sleep_ms=0, ThreadSanitizer delays the end of a process by a
+// second.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::string_view sanitizer_variable = "ASAN_OPTIONS=";
 #elif defined(__SANITIZE_THREAD__)
@@ -188,14 +189,14 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
 // closes if a sandbox refuses pidfds. The thread leaves the process a zombie, so that its id stays
 // ours until reap, as with a pidfd. Returns an errno or 0.
 int WorkerProcess::open_end() {
-  // By number, because the declaration in glibc 2.36 lacks extern "C".
+  // Calls pidfd_open by number, because its declaration in glibc 2.36 lacks extern "C".
   end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   if (end_descriptor_ >= 0) return 0;
   if (errno != ENOSYS && errno != EPERM) return errno;
   std::array<int, 2> pipes{};
   if (pipe2(pipes.data(), O_CLOEXEC) != 0) return errno;
   end_descriptor_ = pipes[0];
-  // Blocked in the new thread, so that the existing threads get the signals.
+  // Signals are blocked in the new thread, so that the existing threads get them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -36,8 +36,8 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Sends a line (with its '\n') and returns the next line received, or how the process ended.
-  // Kills a process that does not reply in time. After a WorkerExit call only log_tail() and the
-  // destructor.
+  // Kills a process that does not reply in time. After a WorkerExit, only log_tail() and the
+  // destructor may be called.
   tl::expected<std::string, WorkerExit> exchange(const std::string& line,
                                                  std::chrono::milliseconds timeout);
   // Waits for a process that is about to end, and kills it after a second.

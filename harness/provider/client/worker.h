@@ -1,5 +1,5 @@
-// Runs each kernel in a process of its own, so that a crash costs one case and not the run.
-// Anything that the kernel does becomes that case's status.
+// Runs kernels in worker processes, so that a crash costs one case and not the run. Whatever a
+// kernel does becomes the status of its case.
 //
 // plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn. Requests
 // and replies are JSON lines on file descriptors 3 and 4; tensors are in the shared arena
@@ -142,18 +142,18 @@ class Worker {
   // process is gone and will be restarted. The kernel sees only the slots of the request.
   virtual RunReply run(const RunRequest& request) = 0;
   // Returns the name of an input ("v") that changed since the last run began, or "". A run that
-  // changes one is an error; code that a call left running may do so after the reply. The arena
-  // must then be placed and filled again.
+  // changes an input is an error; code that a call left running may change one after the reply.
+  // After a change, the arena must be placed and filled again.
   virtual std::string changed_input() const = 0;
   // Returns the number of the running process, from 1, never reused; 0 if none is alive.
   virtual std::uint64_t process() const = 0;
-  // Returns how many processes were started so far: the number of the last, which may have ended.
+  // Returns the number of the last process, which may have ended; 0 if none was started.
   virtual std::uint64_t processes() const = 0;
   // Returns true if a thread of the process still works although no request runs.
   virtual bool has_running_threads() const = 0;
   // Returns, only once, how the process ended between two requests: its crash report, exit status
-  // or signal. SIGKILL does not count: the system sends it to idle workers when memory runs out.
-  // Unless this is called, the next run reports it.
+  // or signal. SIGKILL does not count: the system sends it to idle workers when memory runs out. If
+  // this function is not called, the next run reports that end.
   virtual std::string crash_between_requests() = 0;
   // Calls again the plan that the previous request kept. `request` is that request with another
   // thread order, timing or keep_plan. If it is timed, only the timed calls are made. If the worker

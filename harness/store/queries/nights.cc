@@ -1,4 +1,4 @@
-// Each query lists its columns once, in the order in which its rows are read.
+// Each query lists its columns once, in the order in which the code reads them.
 #include "harness/store/queries/nights.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // CUTLASS's fused attention (examples/41_fused_multi_head_attention/kernel_forward.h), the
-// memory-efficient attention of xFormers and PyTorch. Needs none of its headers.
+// memory-efficient attention of xFormers and PyTorch. Needs none of CUTLASS's headers.
 #pragma once
 
 #include <cstdint>

@@ -85,7 +85,7 @@ Call call_of(const plumbline_problem& problem) {
   return call;
 }
 
-// If one head serves all, its stride is 0, as after PyTorch's expand().
+// If all query heads share one key head, the head stride is 0, as after PyTorch's expand().
 Rows rows(const plumbline_tensor& tensor, std::int64_t heads) {
   Rows all = compiled::rows<Rows>(tensor);
   if (tensor.extent[tensor.rank - 2] != heads) all.head_stride = 0;
@@ -219,7 +219,7 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
     spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     // A sample's tiles begin at its first key, and a row does not depend on other rows. Keys after
-    // the row's last visible key have P = 0 and multiply the earlier sums by 1.
+    // the row's last visible key have P = 0, and their tiles multiply the earlier sums by 1.
     plumbline_promises& promises = description.promises =
         provider::promises(PLUMBLINE_PROMISE_BITWISE);
     promises.page = promises.split = PLUMBLINE_PROMISE_NONE;

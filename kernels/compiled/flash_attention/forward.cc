@@ -84,7 +84,7 @@ void launch(Flash_fwd_params& p, cudaStream_t stream) {
   }
 }
 
-// A compiled file (CMakeLists.txt).
+// The launcher of a compiled instance (CMakeLists.txt).
 struct Launcher {
   Instance instance;
   void (*launch)(Flash_fwd_params&, cudaStream_t);

@@ -1,5 +1,5 @@
 // FlashAttention-2's forward, called through its own launchers (csrc/flash_attn/src). Needs none of
-// its headers: forward.cc sets its parameters as flash_api.cpp does for PyTorch.
+// FlashAttention-2's headers: forward.cc sets the parameters as flash_api.cpp does for PyTorch.
 #pragma once
 
 #include <cstdint>

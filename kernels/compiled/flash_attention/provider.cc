@@ -173,7 +173,7 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
     forward(call, stream);
   }
 
-  // The kernel writes its LSE with heads outermost, so it goes to the workspace first.
+  // The kernel writes its LSE with heads before tokens, so the LSE goes to the workspace first.
   static void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     const Call& call = plan.call;
     if (plan.lse_floats == 0) return;

@@ -14,7 +14,7 @@ namespace plumbline::flashinfer_kernels {
 
 enum class Kind { ragged, paged, decode };
 
-// A compiled file.
+// A compiled instance, in a source file of its own.
 struct Instance {
   Kind kind;
   bool is_bf16;

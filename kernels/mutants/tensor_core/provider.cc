@@ -3,9 +3,9 @@
 //
 //   --provider plumbline_mma_mutants.so    kernels mma_mutants/...    fp16, bf16, fp32
 //
-// Each runs an unchanged kernel of kernels/attention: decode_mma if a sample has one query,
-// otherwise prefill_mma. One change is made between kernel and emulator. Each declares what that
-// kernel declares; a bug is never declared.
+// Each runs an unchanged kernel of kernels/attention, with one change between kernel and emulator:
+// the kernel that the change names, otherwise decode_mma if a sample has one query, otherwise
+// prefill_mma. Each declares what the unchanged kernel declares; a bug is never declared.
 #include "kernels/attention/provider.h"
 
 #include <algorithm>

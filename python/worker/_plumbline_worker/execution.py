@@ -73,8 +73,8 @@ class Execution:
         self._options = options
         self._support = support
         self._memory = memory
-        self._arena = arena  # its descriptor
-        self._kept: Optional[Plan] = None  # for perform_again; its memory is mapped
+        self._arena = arena  # descriptor of the arena
+        self._kept: Optional[Plan] = None  # for perform_again; its tensors stay mapped
         # the GPU of the last request, even if that failed
         self.device_facts: Dict[str, Any] = {}
 

@@ -124,7 +124,7 @@ class Numpy:
         return None
 
     def input_fault(self, base: int) -> str:
-        """Returns a message if an input was written to that is not mapped read-only, or ""."""
+        """Returns a message if the kernel wrote to an input that is not mapped read-only, or ""."""
         return ""
 
 
@@ -212,8 +212,8 @@ class Torch(Numpy):
         self.synchronize()  # work that prepare enqueued
         with self.torch.cuda.stream(stream):
             copy = _copied(call())
-            stream.synchronize()  # the default stream, which copies it to the host, does not wait
-                                  # for this one
+            stream.synchronize()  # the default stream copies the result to the host and does not
+                                  # wait for this one
             return copy
 
     def judged_run(self, call: Callable[[], Any], is_first: bool = True) -> Any:
@@ -232,8 +232,8 @@ class Torch(Numpy):
             result = call()
             stream.synchronize()  # waits for no work on other streams
             copy = _copied(result)
-            stream.synchronize()  # the default stream, which copies it to the host, does not wait
-                                  # for this one
+            stream.synchronize()  # the default stream copies the result to the host and does not
+                                  # wait for this one
             return copy
 
     def _bring_inputs_late(self, ns: float) -> None:
@@ -324,7 +324,7 @@ class Jax(Numpy):
         return self.jax.device_put(super().poisoned(shape, dtype), self._device)
 
     def poison(self, array: Any) -> None:
-        if isinstance(array, numpy.ndarray):  # before it becomes a JAX array
+        if isinstance(array, numpy.ndarray):  # in poisoned(), before it makes a JAX array
             super().poison(array)
 
     def is_array(self, value: object) -> bool:

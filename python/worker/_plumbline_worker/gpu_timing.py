@@ -17,8 +17,8 @@ CYCLES_PER_NS = 2.0  # above the clock of A100, H100 and B200; a faster GPU wait
 
 class TorchTimer:
     """Measures kernel_ns (cold), hot_ns and sentinel_ns, in nanoseconds per call; with NVML also
-    clocks and throttle reasons at the end of each repetition of the first two. Enqueues everything
-    on `stream`."""
+    clocks and throttle reasons at the end of each repetition of kernel_ns and hot_ns. Enqueues
+    everything on `stream`."""
 
     def __init__(self, torch: Any, device: str, stream: Any) -> None:
         self._torch, self._device, self._stream = torch, device, stream

@@ -16,8 +16,8 @@ from .support import FOLDER
 
 REQUESTS, REPLIES, ARENA = 3, 4, 5  # descriptors that a worker inherits
 LOG = 2
-# If a worker still computes this long after its deadline, its parent, which would have killed it,
-# has died.
+# A parent kills its worker at the deadline. A worker that still computes this long afterwards has
+# lost its parent.
 ORPHAN_GRACE_S = 5
 
 
@@ -31,8 +31,8 @@ def is_started_by_plumbline() -> bool:
 
 
 class Channel:
-    """Requests and replies, on descriptors whose numbers no library knows. Afterwards, reads from 3
-    find the end of the file, and writes to 4 go to the log."""
+    """Requests and replies, on descriptors whose numbers no library knows. After __init__,
+    reads from 3 find the end of the file, and writes to 4 go to the log."""
 
     def __init__(self) -> None:
         def lifted(descriptor: int) -> int:

@@ -75,7 +75,8 @@ class Support:
         self._restore_state(allowance, changes, len(changes))
         return changes.value.decode(errors="replace")
 
-    def run_sentinel(self, count: int) -> None:  # a method has a hash, a ctypes function does not
+    # A method, because time_in_turn needs a function with a hash, which a ctypes function lacks.
+    def run_sentinel(self, count: int) -> None:
         self._run_sentinel(count)
 
     def peak_memory(self, call: Callable[[], object]) -> int:

@@ -63,8 +63,8 @@ class _QuietCore:
 def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
                  quiet_ns: float = 0) -> Dict[str, List[float]]:
     """Returns kernel_ns and sentinel_ns, and the process's processor time as kernel_cpu_ns and
-    sentinel_cpu_ns: nanoseconds per call, one entry per repetition. Entries i were measured one
-    after the other. If calls are long, there are fewer repetitions, but at least MIN_REPETITIONS.
+    sentinel_cpu_ns: nanoseconds per call, one entry per repetition, which times the kernel,
+    then the sentinel. If calls are long, there are fewer repetitions, but at least MIN_REPETITIONS.
     If quiet_ns is not 0, each repetition first waits, for a limited time, until a sentinel call
     takes at most that long."""
     if sentinel not in _sentinel_call_ns:

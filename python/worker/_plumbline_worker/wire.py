@@ -97,8 +97,8 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
 
 
 def _flag_of_step(flag: Optional[bool], step: Optional[str], words: Mapping[str, str]) -> int:
-    """Returns a flag that describes a rounding step, or 0 if the kernel states the step but this
-    problem has none."""
+    """Returns the flag of a rounding step; 0 if the stated step does not round for the dtypes of
+    this problem."""
     is_none_here = step not in (None, "none") and _rounding_step(step, words) == 0
     return int(bool(flag) and not is_none_here)
 
@@ -106,8 +106,8 @@ def _flag_of_step(flag: Optional[bool], step: Optional[str], words: Mapping[str,
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
                  lse_base: str = "") -> Dict[str, Any]:
     """Returns the plumbline_rounding_spec. Unset fields are those of the strict default: P in the
-    dtype of Q (e4m3: times 256), accumulators of FMA for fp32 and of tensor cores (of `arch`:
-    "sm_90") otherwise, nothing else rounded. For a merge, whose LSEs have base `lse_base`: P in
+    dtype of Q (e4m3: times 256), accumulators of FMA for fp32 and otherwise of the tensor cores of
+    `arch` ("sm_90"), nothing else rounded. For a merge, whose LSEs have base `lse_base`: P in
     fp32, FMA, and an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
     accumulator = FMA if words["dtype"] == "fp32" or lse_base else of_tensor_cores
@@ -159,8 +159,8 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
 
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
                 arch: str = "", device: str = "cpu", lse_base: str = "") -> Dict[str, Any]:
-    """Returns the plumbline_description. `arch` is the GPU's, "" on the CPU, where a kernel for
-    both has no tensor cores."""
+    """Returns the plumbline_description. `arch` is the GPU's; "" on the CPU, on which a kernel for
+    cpu and cuda uses no tensor cores."""
     tensor_cores = "none" if device == "cpu" and "cuda" in kernel.devices else kernel.tensor_cores
     return {
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,

@@ -29,8 +29,8 @@ class Operators:
         self._known[torch.nn.functional.scaled_dot_product_attention] = self._sdpa
 
     def of(self, function):
-        """Returns the replacement of a function on cuda:0, for host tensors; None: the function
-        itself."""
+        """Returns a replacement for a function on cuda:0 that takes host tensors; None if the
+        function itself can be called."""
         try:
             return self._known.get(function)
         except TypeError:  # not hashable

@@ -1,6 +1,6 @@
 // A modelled GPU for tests without one, with CUDA's rules and error codes. It has memory, streams
-// and events like CUDA's runtime, in one process and on one thread. It provides nothing that a
-// program must not rely on:
+// and events like CUDA's runtime, in one process and on one thread. It guarantees no more than CUDA
+// does:
 //
 //  - Device memory is separate: pointers that did not come from allocate() are refused, in copies
 //    and in the parameters of kernels.
@@ -54,7 +54,7 @@ class Device {
   std::int32_t record_event(void* event, void* stream);
   std::int32_t elapsed_ns(void* begin, void* end, double* ns);
 
-  // Sets the text of launch_failure to the emulator's error.
+  // Returns launch_failure and stores its text, the emulator's error.
   std::int32_t fail_launch(std::string what);
   const std::string& launch_failure_text() const { return launch_failure_text_; }
 

@@ -43,7 +43,7 @@ void copy_text(const std::string& text, char (&field)[n]) {
   std::memcpy(field, text.data(), std::min(text.size(), n - 1));
 }
 
-// Returns the error of every function for this device, or success.
+// Returns the error that every function returns for this device, or success.
 std::int32_t refusal(const plumbline_device* asked) {
   if (settings().no_driver) return codes::insufficient_driver;
   return asked->memory_space == PLUMBLINE_CUDA && asked->ordinal == 0 ? codes::success

@@ -12,7 +12,7 @@
 // path, like those of the kernels, separated by commas: `--provider PATH:stand_in=default_stream`.
 //
 //   stand_in=default_stream    planted bug: every kernel is launched on the default stream
-//   stand_in=merge_on_default  planted bug: the kernel that merges splits is launched on it
+//   stand_in=merge_on_default  planted bug: only the merge of splits is launched there
 //   stand_in=illegal_access    planted bug: kernels read memory that is not the device's
 //   stand_in=waits             kernels wait for their stream before run returns, although plumbline
 //                              does that
