@@ -6,8 +6,8 @@
 #                               bundle it builds nothing
 #   --deadline SECONDS          time for all steps, counted from the end of the build (default 560;
 #                               0: none). A step is not started if too little time is left. Running
-#                               steps are cut off at the deadline. A longer one lengthens the time
-#                               limits of all steps
+#                               steps are cut off at the deadline. Above 560, the time limits
+#                               of all steps grow in proportion
 #   --only STEP...              runs only these steps, even if they have results; --only list prints
 #                               the steps
 #   --again                     also runs steps that have a result in --out for the same GPU, commit
@@ -19,17 +19,17 @@
 #                               sanitizer or nightly suite
 #   --no-build [--build DIR]    uses an earlier build (default: build/dev), and so needs no compiler
 #                               on this machine
-#   --pack FILE [--arch 90a]... builds, and packs into FILE (.tar.xz or .tar.gz) what this script
-#                               needs on a machine with a GPU; needs no GPU itself
+#   --pack FILE [--arch 90a]... builds FILE (.tar.xz or .tar.gz), a bundle of what this script needs
+#                               on a machine with a GPU; needs no GPU itself
 # Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 a program is missing
-# or --history was not extended, 4 no GPU, 5 none failed, but some were cut off or not run.
+# or the merge into --history failed, 4 no GPU, 5 none failed, but some were cut off or not run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 source "$source_directory/ci/gpu/results.sh"
 source "$source_directory/ci/gpu/steps.sh"
 
 out="$source_directory/out/gpu" build="$source_directory/build/dev" pack="" history=""
 quick=0 build_first=1 again=0 deadline=560 architectures=() only=()
-# A bundle is both a build and a checkout.
+# A bundle's root is also its build folder.
 [[ -e "$source_directory/bundle.txt" ]] && build_first=0 build="$source_directory"
 help() {
   local line
@@ -95,8 +95,8 @@ build_all() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   build --target "${names[@]}"
 }
-# Prints the libraries that the dynamic linker loads for a program, or for a library in the worker.
-# Does not use ldd, which may be missing and mistakes the linker's folder for that of a library.
+# Prints the libraries that the dynamic linker loads for a program, or for the worker with a
+# library. Does not use ldd, which may be missing.
 loads() {
   case "$1" in
     *.so) LD_TRACE_LOADED_OBJECTS=1 LD_PRELOAD="./$1" ./bin/plumbline-worker 2>&1 ;;

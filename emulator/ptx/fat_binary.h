@@ -3,18 +3,18 @@
 //
 // NVIDIA documents tools for the format, but not the format. This layout was read from files of
 // nvcc 13.0; it is little endian:
-//   container  u32 magic 0xba55ed50, u16 version 1, u16 bytes of this header (16), u64 bytes of the
+//   container  u32 magic 0xba55ed50, u16 version 1, u16 size of this header (16), u64 size of the
 //              entries that follow. Several containers may follow one another, zeros between them.
-//   entry      u16 kind (1 PTX, 2 machine code as ELF), u16 version, u32 bytes of this header (64
-//              or more), u64 bytes of the payload after it; then at byte
-//              16 u32 compressed bytes of the payload, 0: not compressed
-//              20 u32 position in this header of two u32: position and length of ptxas's options
+//   entry      u16 kind (1 PTX, 2 machine code as ELF), u16 version, u32 size of this header (64
+//              or more), u64 size of the payload after it; then, by offset:
+//              16 u32 compressed size of the payload, 0: not compressed
+//              20 u32 offset in this header of two u32, the position and length of ptxas's options
 //              24 u16 u16 minor and major version of the code: for PTX its .version
 //              28 u32 architecture: 80
 //              32 u32 u32 position and length of the source's name
 //              40 u64 flags: 0x1 64 bits, 0x2 debug, 0x10 Linux, 0x2000 LZ4 (a block without a
 //                 frame), 0x8000 zstd, 0x100000 "sm_90a", 0x200000 "sm_100f"
-//              56 u64 bytes after decompression
+//              56 u64 size after decompression
 // PTX is padded with zeros, which are not part of the text.
 #pragma once
 
@@ -58,8 +58,8 @@ tl::expected<std::vector<FatBinaryEntry>, std::string> read_fat_binary(std::span
 // Returns the size in bytes of the container that begins at `header`, or an error if none begins
 // there. Reads only the first 16 bytes.
 tl::expected<std::uint64_t, std::string> fat_binary_bytes(const void* header);
-// Returns the container that an argument of __cudaRegisterFatBinary points to. The argument is u32
-// magic 0x466243b1, u32 version, a pointer to the container.
+// Returns the container of an argument of __cudaRegisterFatBinary, which points to u32 magic
+// 0x466243b1, u32 version and a pointer to the container.
 tl::expected<std::span<const std::byte>, std::string> registered_fat_binary(const void* wrapper);
 
 // Returns a PTX text as an entry; architecture and variant come from its .target.

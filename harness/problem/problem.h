@@ -16,8 +16,7 @@
 
 namespace plumbline {
 
-// Values equal plumbline_layout and plumbline_padding of the provider ABI, and plumbline_mask up to
-// causal_bottom_right.
+// Layout and Padding have the provider ABI's values, as has Mask up to causal_bottom_right.
 enum class Layout : std::uint32_t {
   padded_bshd = 0,
   padded_bhsd = 1,
@@ -54,10 +53,9 @@ enum class Padding : std::uint32_t { right = 0, left = 1 };
 //   serving     a batch of a serving engine: every third sample, from sample 1 on, is a prefill of
 //               9 or 10 tokens (at most seq), the others decode one query each, with key lengths
 //               as in near_full
-// If seq_q == seq_kv, a sample's query length is its key length, except in with_zero's last sample
-// and in serving.
-// If seq_q == 1, every query length is 1 (decode), except in with_zero's sample 1. Otherwise the
-// query length is drawn independently, in the same way.
+// If seq_q == seq_kv, query lengths equal the key lengths. Otherwise they are drawn independently
+// by the same law; for seq_q == 1 all are 1 (decode). Exceptions: serving, and the zeros of
+// with_zero.
 enum class Lengths { full, random, near_full, third, one_long, with_zero, serving };
 
 // Content of padding rows, page tails and unused pages of the inputs. It shows in the output of a
@@ -95,25 +93,25 @@ enum class Sinks { none, normal, large };
 //   tensor      all of it
 //   head        a key head; in Q, its query heads
 //   batch_head  like head, but of one sample
-//   token       a token (from a sample's first valid one) of one head; in Q, of one query head
-//   block       like token, for `scale_block` tokens
+//   token       one token of one head; in Q, of one query head
+//   block       `scale_block` such tokens, counted from a sample's first valid one
 enum class KvScales { tensor, head, batch_head, token, block };
 // Memory layout of Q, K and V beyond `layout`:
 //   strided     gaps between rows and between heads of each tensor
-//   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal
-//               lengths and dimensions
-//   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
-//               dimensions
+//   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; needs padded_bshd or ragged,
+//               equal lengths and dimensions
+//   packed_kv   [token, 2 heads_kv, dim] in one buffer; needs padded_bshd, ragged or
+//               paged_nhd, equal dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-//   far         the last token, sample and page begin more than 2^31 elements after the first,
-//               beyond 32-bit offsets; gaps are zero. Ragged: the last row, and the last token of
-//               the longest sample, unless the tensor would exceed 5 * 2^30 elements
+//   far         the last token and sample (paged: page) begin more than 2^31 elements after the
+//               first; gaps are zero. Ragged: the last row does and, if the tensor then has at most
+//               5 * 2^30 elements, the longest sample's last token
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
-// A merge is another operation than attention: it combines states of parts, each an O and the LSE
-// of its logits. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32,
-// with head_dim_qk 1), and Q is 1, so that the result is softmax(K) V. All LSEs, given and
-// returned, are natural logarithms or base 2. Under mask custom the parts that a token does not see
-// have no keys: their LSE is -infinity, and their O is as `fill` states.
+// A merge is not attention: it combines a token's parts, each an O and the LSE of its logits.
+// Sample b is a token, its keys are the parts: V is their O, K their LSE (fp32, with head_dim_qk
+// 1), and Q is 1, so that the result is softmax(K) V. All LSEs, given and returned, are natural
+// logarithms or base 2. Under mask custom, parts that a token does not see are empty: LSE
+// -infinity, O as `fill` states.
 enum class Merge { none, natural, base_2 };
 
 struct Problem {
@@ -142,7 +140,7 @@ struct Problem {
   VLaw v_law = VLaw::normal;
   double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero
   double v_scale = 1;  // multiplies the generated V before rounding
-  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), in a merge 1, or ln 2 for base 2
+  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk); merges: 1, base_2 ln 2
   double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
   Alibi alibi = Alibi::none;
   Sinks sinks = Sinks::none;

@@ -42,7 +42,7 @@ struct HeadData {
   Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the previous keys
 
   // For bounds of prefix sums over chunks of `chunk_keys` keys. Chunk 0 begins at key 0.
-  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the two adjacent chunks
+  // [chunks + 1, ld] at each edge: half the larger 2-norm of the chunks beside it
   Buffer<float> edge_norm;
 
   // V / v_unit, [dim_vo, N]; empty unless pack_for_projections() was called

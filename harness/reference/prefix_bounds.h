@@ -43,8 +43,8 @@ class PrefixBounds {
   // Adds o [R, dim_vo], the sums up to the end of chunk c.
   void add_edge(std::int64_t c, const double* o);
 
-  // Bounds of max - min, zero included, of a row's prefix sums, in v_unit: at most range(), at
-  // least edge_range().
+  // The max - min of a row's prefix sums, zero included, in v_unit: at most range(), at least
+  // edge_range().
   float range(std::int64_t row, std::int64_t column) const {
     return high_.data()[row * head_->ld + column] - low_.data()[row * head_->ld + column];
   }
@@ -58,7 +58,7 @@ class PrefixBounds {
   const HeadData* head_ = nullptr;
   std::int64_t rows_ = 0;
   KeyChunks chunks_;
-  // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the two adjacent chunks
+  // [R, chunks + 1] at each edge: the larger 2-norm of P in the chunks beside it
   Buffer<float> norms_;
   std::vector<double> zeros_;                        // [dim_vo]
   Buffer<float> high_, low_, edge_high_, edge_low_;  // [R, ld]

@@ -16,10 +16,10 @@ using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
-// operands stay in the L1 cache, like those of a kernel's warp
+// few enough that all operands stay in the L1 cache
 constexpr int tiles = 16;
 
-// Returns the seconds of one cblas_sgemm of m x n x k on one thread, measured once.
+// Returns the mean seconds of a single-threaded cblas_sgemm of 16 x 8 x k.
 double sgemm_seconds(int k) {
   openblas_set_num_threads(1);
   const std::vector<float> a(static_cast<std::size_t>(16 * k), 0.5f),
@@ -73,7 +73,7 @@ const bool registered = [] {
           ->Unit(benchmark::kNanosecond);
     }
   }
-  // The cost of a tile on the exact path.
+  // With Inf and NaN, elements of D are computed again.
   benchmark::RegisterBenchmark(
       "emulated_mma/sm_90/bf16_f32_k16/nonfinite", emulated_mma, Arch::sm_90,
       MmaInstruction{MmaFormat::bf16, MmaAccumulator::f32, 16}, Operands::nonfinite)

@@ -54,8 +54,8 @@ DiffReport compared(const Dump& a, const Dump& b) {
   return report ? *report : DiffReport{};
 }
 
-// Returns a dump in which every row sees only the first keys. The mask has this shape and is the
-// same for all heads.
+// Returns a dump in which every row sees only the first `seen_by_all` keys, by a mask of `shape`,
+// the same for all heads.
 DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
   Emulated kernel;
   kernel.sees = [](auto, auto, auto, std::int64_t key) { return key < seen_by_all; };
@@ -69,7 +69,7 @@ DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
   return tensors;
 }
 
-// Replaces rows of the output from `row` on, [batch 1, seq, heads, dim], by those before them.
+// Replaces each row i >= `row` of out [1, seq, heads, dim] by row i - `row`.
 void spoil_rows(DumpTensors& tensors, std::int64_t row) {
   std::vector<std::byte>& out = tensors.data("out");
   const std::size_t begin = out.size() / seq * static_cast<std::size_t>(row);
@@ -104,7 +104,7 @@ TEST(NotJudged, CountsPaddingByKeyMask) {
   EXPECT_EQ(json["rows_given"], 128);
   EXPECT_EQ(json["not_judged"][0]["what"], "rows");
   EXPECT_EQ(json["not_judged"][0]["count"], 96);
-  // Stated lengths define the padding, and a policy its content.
+  // Stated lengths define the padding; padded_rows states its content.
   tensors.set_integers("seqlens_q", {1}, {seen_by_all});
   EXPECT_THAT(judged(dump_of(tensors)).not_judged, IsEmpty());
 }
@@ -225,7 +225,7 @@ TEST(NotJudged, DiffOfGradientsIsUndecided) {
   EXPECT_THAT(render_diff(of_dropout, {.piped = true}),
               HasSubstr("no row was compared; not judged: dropout_p = 0.1"));
   EXPECT_EQ(overall_answer({of_dropout}), Answer::undecided);
-  EXPECT_EQ(compared(std::vector{of_dropout}), 1U) << "exit code 5, not 4";
+  EXPECT_EQ(compared(std::vector{of_dropout}), 1U) << "if 0, diff exits with 4";
 }
 
 TEST(NotJudged, DiffCountsSkippedRows) {
@@ -234,7 +234,7 @@ TEST(NotJudged, DiffCountsSkippedRows) {
   Problem one_row = longer;
   one_row.mask = Mask::none;
   one_row.seq_q = 1;
-  // Compares the last row of the prefill alone.
+  // Only the prefill's last row has a partner.
   const Dump prefill = dump_of(run_emulated(longer, {}), {{"mask", "causal_top_left"}});
   const Dump decode = dump_of(run_emulated(one_row, {}));
   const DiffReport report = compared(prefill, decode);

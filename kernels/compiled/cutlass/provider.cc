@@ -17,8 +17,8 @@ using compiled::refuse_tensors;
 using compiled::values;
 using Options = compiled::MachineOptions;
 
-// Kernels that round differently have different names: tensor cores multiply 16-bit inputs once,
-// fp32 inputs three times.
+// Kernels that round differently have different names: fp32 inputs take three tf32 multiplications,
+// 16-bit inputs one.
 struct Kernel {
   const char* name;
   bool is_fp32;
@@ -100,7 +100,7 @@ void set_tensors(Call& call, const plumbline_tensors& tensors) {
 }
 
 // kernel_forward.h, line 297: heads of the output are contiguous; lines 201 to 212: strides of rows
-// and heads are 32 bits. kAlignmentV is 1 (line 551), although V is read 16 bytes at a time.
+// and heads are 32 bits. The kernel does not check V (kAlignmentV is 1, line 551).
 void refuse_strides(const Plan& plan) {
   const Call& call = plan.call;
   const int step = elements_per_read(*plan.kernel);
@@ -142,7 +142,7 @@ plumbline_accumulator accumulator_of(const Plan& plan) {
   plumbline_accumulator one =
       compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
   one.products_per_step = std::min(one.products_per_step, 8U);
-  // Three instructions replace one (mma_tensor_op_fast_f32.h, lines 366 to 370).
+  // A product takes three instructions (mma_tensor_op_fast_f32.h, lines 366 to 370).
   if (plan.kernel->is_fp32) one.products_per_step = std::max(1U, one.products_per_step / 3);
   return one;
 }
@@ -211,8 +211,8 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
   // 908). P's sum is taken before that (lines 1265 to 1280). O stays in fp32 registers
   // (kKeepOutputInRF, line 155); it is multiplied by 1 / l and rounded at the end
   // (epilogue_rescale_output.h, lines 194 to 205). The maximum is over all keys so far (lines 1197
-  // to 1213 and 1222 to 1230). exp2f is ex2.approx of log2(e) scale S (lines 1191 and 1262). The
-  // LSE is the maximum, divided by log2(e), plus the logarithm of the sum (line 1143).
+  // to 1213 and 1222 to 1230). exp2f is ex2.approx of log2(e) * scale * S (lines 1191 and 1262).
+  // The LSE is the maximum, divided by log2(e), plus the logarithm of the sum (line 1143).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
