@@ -228,6 +228,7 @@ class Computation {
                         worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_);
     }
     for (const RowOutput output : all<RowOutput>()) store(output, row, value_of(output, worker, r));
+    result_.plain_p[row] = worker.scales.rounding(r).is_plain() ? 1 : 0;
   }
 
   void store(RowOutput output, std::size_t row, const RowValue& value) {
@@ -290,6 +291,7 @@ Reference without_keys(const ReferenceContext& question, const RowSelection& sel
     }
   }
   result.visible.assign(rows, 0);
+  result.plain_p.assign(rows, 0);
   if (!suite_scores) return result;
   result.gradient.assign(elements, 0);
   for (auto* variance : {&result.shrink_variance, &result.temperature_variance})

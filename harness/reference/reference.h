@@ -75,6 +75,9 @@ struct Reference {
   PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
   std::vector<std::int32_t> visible;  // [R] number of visible keys
+  // [R] 1 if P's rounding is as in most rows (RowRounding::is_plain), so that test_scale() need not
+  // look for cells. Empty if unknown: a cache or a library does not keep it.
+  std::vector<std::uint8_t> plain_p;
   // For shrink and temperature (docs/judging-comparisons.md, "Over a suite"). Empty unless
   // requested.
   std::vector<float> gradient;              // [R, D] G_j = d o_j / d log scale

@@ -308,11 +308,20 @@ void RowRoundings::find_shares(const Model& model) {
   }
 }
 
-void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t row,
-                        const Cells& cells, RowRounding& result) {
+void RowRoundings::set_plain(const Model& model, const RowBlock& block, std::int64_t row,
+                             RowRounding& result) const {
   result.is_local = result.is_flat = false;
   result.errors.clear();
   result.error_sum = result.sum_variance = 0;
+  if (model.p_rounded == DType::none) return;
+  result.t_of_p = model.p_divided ? 1
+                                  : block.total.data()[row] * std::exp(block.row_max.data()[row] -
+                                                                       largest_logit(block, row));
+}
+
+void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t row,
+                        const Cells& cells, RowRounding& result) {
+  set_plain(model, block, row, result);
   if (model.p_rounded == DType::none) return;
   if (model.p_normalized) {
     result.t_of_p = 1;
@@ -323,8 +332,6 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   const Sink* sink = block.sink(row);
   const double* p = block.p_of(row);
   double m = largest_logit(block, row);
-  result.t_of_p =
-      model.p_divided ? 1 : block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
   // Rows do not share random errors.
   result.is_flat = !model.p_stochastic && is_flat(model, block, row);
   const bool some_are_few = find_octaves(model, block, row, cells, m, result);

@@ -45,6 +45,8 @@ struct RowRounding {
   // If P is normalised: the result of normalized_sum_variance(), in units of o_j^2.
   double sum_variance = 0;
 
+  // Returns true if neither kappas nor errors of its own describe the row.
+  bool is_plain() const { return !is_local && errors.empty(); }
   double kappa_of(double t) const { return kappas[static_cast<std::size_t>(octave(t))]; }
   // Returns the octave of t. A t that is a power of two except for fp64 noise counts as that power.
   static int octave(double t) {
@@ -59,6 +61,9 @@ class RowRoundings {
   // Finds the rounding of a row after its S, P and cells of P.
   void find(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
             RowRounding& result);
+  // Sets the rounding of a row that is_plain(), as find() does, without its cells.
+  void set_plain(const Model& model, const RowBlock& block, std::int64_t row,
+                 RowRounding& result) const;
   // Adds to sums[i][g] the sum of (error of p_k) x[i][k] over the row's keys, for each maximum g
   // that a kernel may have used. The order of the maxima depends only on whether there is a sink. A
   // normalised P depends on no maximum, so g is 0. `of_row` is the result of find(); x[i] is

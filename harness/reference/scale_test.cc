@@ -182,8 +182,12 @@ class ScaleSums {
     JudgedRow& judged = judged_.emplace_back();
     judged.at = r, judged.row = row;
     judged.distance = distance_from_sink(r, weight);
-    row_cells_.find(model, block_, r, cells_);
-    roundings_.find(model, block_, r, cells_, judged.rounding);
+    if (!reference_.plain_p.empty() && reference_.plain_p[row] != 0) {
+      roundings_.set_plain(model, block_, r, judged.rounding);
+    } else {
+      row_cells_.find(model, block_, r, cells_);
+      roundings_.find(model, block_, r, cells_, judged.rounding);
+    }
   }
 
   // d LSE / d log scale is the mean of the keys' derivatives. If the LSE excludes the sink, it is

@@ -73,8 +73,7 @@ DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
 void spoil_rows(DumpTensors& tensors, std::int64_t row) {
   std::vector<std::byte>& out = tensors.data("out");
   const std::size_t begin = out.size() / seq * static_cast<std::size_t>(row);
-  std::copy(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out.size() - begin),
-            out.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy_backward(out.begin(), out.end() - static_cast<std::ptrdiff_t>(begin), out.end());
 }
 
 TEST(NotJudged, QueryMaskHidesNoRow) {
