@@ -156,5 +156,41 @@ TEST(ScaleLimits, CoverSkippedKeysBesideSink) {
   }
 }
 
+// The reference says which rows have a usual rounding of P. Without that, the test looks for the
+// cells of every row, and finds the same.
+TEST(ScaleLimits, UsualRowsNeedNoCells) {
+  bool some_plain = false, some_not = false;
+  for (const Law law : {Law::normal, Law::peaky, Law::near_uniform, Law::exact}) {
+    for (const bool normalized : {false, true}) {
+      Problem problem;
+      problem.heads_q = 2;
+      problem.seq_q = 30, problem.seq_kv = 200;
+      problem.mask = Mask::causal_bottom_right;
+      problem.law = law;
+      const FilledProblem filled(problem);
+      RoundingSpec spec = strict_spec(problem);
+      spec.p_normalized = normalized;
+      Reference reference =
+          compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+      std::vector<float> z(reference.o.size());
+      for (std::size_t at = 0; at < z.size(); ++at) z[at] = std::sin(static_cast<float>(at));
+      const auto tested = [&] {
+        return test_scale(filled.geometry, filled.view(), spec, reference, z, {});
+      };
+      const ScaleTests known = tested();
+      some_plain |= std::ranges::count(reference.plain_p, 1) > 0;
+      some_not |= std::ranges::count(reference.plain_p, 0) > 0;
+      reference.plain_p.clear();
+      const ScaleTests unknown = tested();
+      for (const auto test : {&ScaleTests::shrink, &ScaleTests::temperature}) {
+        EXPECT_EQ((known.*test).effect, (unknown.*test).effect) << name(law);
+        EXPECT_EQ((known.*test).limit, (unknown.*test).limit) << name(law);
+      }
+    }
+  }
+  EXPECT_TRUE(some_plain);
+  EXPECT_TRUE(some_not);
+}
+
 }  // namespace
 }  // namespace plumbline
