@@ -202,7 +202,7 @@ class Checker {
   }
 
   // Classifies an explained output if no spec is stated. Only a convincing model that hides no bugs
-  // makes it rounding: one that explains the output only above 90 % of a limit may hide a bug, too.
+  // makes it rounding: one that explains the output only above 90 % of a limit may hide a bug.
   Answer classify_unstated(const RungTrial& trial) {
     const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
       return is_convincing(e.trial) && !hides_bugs(e.trial.rung.spec);

@@ -62,7 +62,7 @@ struct DiffReport {
 };
 
 // Compares two dumps whose q, k and v have the same bits. Scale, softcap, visible keys, biases and
-// sinks must be the same, too; otherwise returns an error. Layouts may differ. Rows correspond by
+// sinks must also be the same; otherwise returns an error. Layouts may differ. Rows correspond by
 // (sample, head, position from the end of the sample's queries), so a prefill can be compared with
 // a decode. Each side's sigma is by its stated spec, or by the likeliest rounding model that
 // explains it. Outputs are compared with each other in all rows. If the reference samples rows, it

@@ -96,23 +96,14 @@ class ScaleFit {
     const ReferenceContext context(geometry, failing_.inputs, *failing_.spec);
     RowReplay replay(context, id);
     const RowDetail detail = replay.row(id);
-    double mean = 0;
-    for (std::size_t n = 0; n < detail.p.size(); ++n)
-      mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
     const auto columns = static_cast<std::size_t>(reference.columns);
-    std::vector<double> gradient(columns, 0.0);
-    for (std::size_t n = 0; n < detail.p.size(); ++n) {
-      if (!(detail.p[n] > 0)) continue;
-      const auto value = replay.value(detail.keys.begin + static_cast<std::int64_t>(n));
-      for (std::size_t j = 0; j < columns; ++j)
-        gradient[j] += detail.p[n] * (detail.s[n] - mean) * value[j];
-    }
+    const std::vector<double> gradient = replay.gradient(detail);
     for (std::size_t j = 0; j < columns; ++j) {
       step.add(got_[r * columns + j] - detail.o[j], gradient[j],
                double{reference.sigma[r * columns + j]});
     }
     if (failing_.outputs.lse == nullptr) return;
-    step.add(lse_at(geometry, failing_.outputs, id) - detail.lse, mean,
+    step.add(lse_at(geometry, failing_.outputs, id) - detail.lse, mean_logit(detail),
              double{reference.lse_sigma[r]});
   }
 
@@ -177,7 +168,7 @@ class SecondLook {
 
 // Returns true if rounding alone does not move the scale from the stated one to that of `fitted`,
 // which explains the output. test_scale() is linear in the scale, so after a large change it leaves
-// an error beyond rounding. Then the test at the fitted scale counts, too.
+// an error beyond rounding. Then the test at the fitted scale also counts.
 bool exceeds_scale_limit(const FailingOutput& failing, const Geometry& fitted) {
   const double stated_scale = failing.geometry->problem().softmax_scale(),
                scale = fitted.problem().softmax_scale();

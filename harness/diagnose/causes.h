@@ -18,7 +18,7 @@ namespace plumbline {
 // is left, so later searches get less. The first failure of each group always gets a search, of at
 // least `min_share` times `of_case`. Once half of the total is spent, further failures of a group
 // get no search, but the cause that their faults and location suggest, which costs little, and a
-// remark. If the total is 0, there are no searches.
+// remark. If the total is 0, nothing is searched.
 class CauseBudget {
  public:
   static constexpr std::chrono::seconds default_per_case{3};
@@ -39,7 +39,7 @@ class CauseBudget {
 
 // Returns the causes of a failing output, the clearest first. An error after which nothing else is
 // looked for is the only cause. Otherwise the list has the alternative problems that explain the
-// output or, if there are none, a fit or a rounding model; then the faults and, unless an
+// output or, without any, a fit or a rounding model; then the faults and, unless an
 // alternative explains the output, the place of the error. Sets `explains` unless it is null: true
 // if the first sentence is a cause, false for a fault or a place.
 std::vector<std::string> causes(const FailingOutput& failing, bool* explains = nullptr);

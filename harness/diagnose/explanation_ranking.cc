@@ -34,7 +34,7 @@ const double thousand_to_one = std::log(1000.0);
 // explanation is likelier, so |z| is capped.
 constexpr double max_squared = 144;
 double lse_penalty(double z) { return std::min(z * z, max_squared) / 2; }
-// Caps a row's sum of (e / sigma)^2, too, because a few rows may be far off: a replayed rounding
+// Also caps a row's sum of (e / sigma)^2, because a few rows may be far off: a replayed rounding
 // goes the other way at a tie, and a kernel may have two bugs.
 double capped(double squared, std::int64_t columns) {
   return std::min(squared, max_squared * static_cast<double>(columns));

@@ -267,22 +267,10 @@ class Locator {
       if (key == detail.keys.end - 1) last_visible_.add(ed, dd, r);
       if (key == detail.keys.begin) first_visible_.add(ed, dd, r);
     }
-    add_along(replay.weighted_sum(detail.keys.begin, weights_by_log_scale(detail)), z,
-              inverse_sigma, r, scale_);
+    add_along(replay.gradient(detail), z, inverse_sigma, r, scale_);
     add_along(detail.o, z, inverse_sigma, r, denominator_);
     fit_outside(r, replay, detail, detail.keys.end, z, inverse_sigma, beyond_last_);
     fit_outside(r, replay, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
-  }
-
-  // Returns w_k = p_k (s_k - mean s) of each key. sum_k w_k v_k is d o / d log scale.
-  static std::vector<double> weights_by_log_scale(const RowDetail& detail) {
-    std::vector<double> weights(detail.p.size(), 0.0);
-    double mean = 0;
-    for (std::size_t n = 0; n < weights.size(); ++n)
-      mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
-    for (std::size_t n = 0; n < weights.size(); ++n)
-      if (detail.p[n] > 0) weights[n] = detail.p[n] * (detail.s[n] - mean);
-    return weights;
   }
 
   static void add_along(const std::vector<double>& direction, const float* z,
@@ -371,8 +359,7 @@ class Locator {
   std::vector<double> direction(const RowId& id, const RowReplay& replay,
                                 const RowDetail& detail) const {
     if (best_ == Direction::denominator) return detail.o;
-    if (best_ == Direction::scale)
-      return replay.weighted_sum(detail.keys.begin, weights_by_log_scale(detail));
+    if (best_ == Direction::scale) return replay.gradient(detail);
     const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     std::vector<double> along(detail.o.size()), value(detail.o.size());
     const std::int64_t key = best_ == Direction::key           ? std::int64_t{best_key_.key}

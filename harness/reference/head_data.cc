@@ -36,16 +36,6 @@ void choose_unit(HeadData& head) {
   head.v_unit = std::ldexp(1.0, exponent);
 }
 
-void find_column_max(HeadData& head) {
-  head.column_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
-  for (std::int64_t k = 0; k < head.keys; ++k) {
-    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
-      const auto v = static_cast<float>(head.v.data()[k * head.dim_vo + j] / head.v_unit);
-      head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], std::abs(v));
-    }
-  }
-}
-
 void find_center(HeadData& head) {
   head.center.assign(static_cast<std::size_t>(head.dim_vo), 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
@@ -158,14 +148,24 @@ HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std:
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));
   }
   choose_unit(head);
-  find_column_max(head);
   if (forms == HeadForms::products) return head;
+  find_column_max(head);
   square_keys(head);
   find_center(head);
   fill_float_forms(head);
   find_extremes(head);
   find_chunk_norms(head);
   return head;
+}
+
+void find_column_max(HeadData& head) {
+  head.column_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
+      const auto v = static_cast<float>(head.v.data()[k * head.dim_vo + j] / head.v_unit);
+      head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], std::abs(v));
+    }
+  }
 }
 
 void pack_for_projections(HeadData& head) {

@@ -29,7 +29,7 @@ struct HeadData {
   bool scaled_outside = false;  // a kernel multiplies its sums by V's or the output's scale
   double factor_of_sums = 1;    // by this factor, without V's scales for tokens, which multiply P
   double v_unit = 1;
-  std::vector<double> column_max;          // [dim_vo] max_k |v_kj| / v_unit, rounded to fp32
+  std::vector<double> column_max;          // [dim_vo] from find_column_max()
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                 // [N, dim_qk]
   std::vector<float> k_norm, k_four_norm;  // [N], see Norms
@@ -64,13 +64,15 @@ struct Norms {
 };
 Norms norms(std::span<const double> x);
 
-// products: K, V, v_unit and column_max, without the forms that scales of legal error need.
+// products: K, V and v_unit, without the forms that scales of legal error need.
 enum class HeadForms { all, products };
 // With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, so both K
 // and V are always 0 for its hidden keys.
 HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
                      KeyRange keys, std::optional<RowId> only_row = std::nullopt,
                      HeadForms forms = HeadForms::all);
+// Sets column_max to max_k |v_kj| / v_unit, rounded to fp32. gather_head() calls it for all forms.
+void find_column_max(HeadData& head);
 void pack_for_projections(HeadData& head);
 
 }  // namespace plumbline

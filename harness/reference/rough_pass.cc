@@ -65,7 +65,7 @@ class Rough {
     }
     RoughPass pass;
     const auto take = [&](const RowId& id, const Excess& excess, double unit) {
-      // Without any row that has a reference, there is no scale, so nothing may differ.
+      // Only rows with a reference give a scale. Without them, nothing may differ.
       const double error = unit > 0            ? excess.error / unit
                            : excess.error == 0 ? 0
                                                : std::numeric_limits<double>::infinity();
@@ -118,11 +118,13 @@ class Rough {
   }
 
   void run_head(const RoughHead& of) {
-    const HeadData head = gather_head(reference_context_, of.sample, of.head_kv, of.keys,
-                                      std::nullopt, HeadForms::products);
+    HeadData head = gather_head(reference_context_, of.sample, of.head_kv, of.keys, std::nullopt,
+                                HeadForms::products);
+    find_column_max(head);
     if (!head.finite) {  // Inf or NaN in V: gather each row by itself
       for (const std::size_t i : of.rows) {
-        const HeadData of_row = gather_for_row(reference_context_, all_[i], HeadForms::products);
+        HeadData of_row = gather_for_row(reference_context_, all_[i], HeadForms::products);
+        find_column_max(of_row);
         if (of_row.finite) compare_row_block(of_row, {&i, 1});
       }
       return;

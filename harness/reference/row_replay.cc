@@ -62,6 +62,20 @@ std::vector<double> RowReplay::weighted_sum(std::int64_t first_key,
   return sum;
 }
 
+double mean_logit(const RowDetail& row) {
+  double mean = 0;
+  for (std::size_t n = 0; n < row.p.size(); ++n) mean += row.p[n] > 0 ? row.p[n] * row.s[n] : 0;
+  return mean;
+}
+
+std::vector<double> RowReplay::gradient(const RowDetail& row) const {
+  const double mean = mean_logit(row);
+  std::vector<double> weights(row.p.size(), 0.0);
+  for (std::size_t n = 0; n < weights.size(); ++n)
+    if (row.p[n] > 0) weights[n] = row.p[n] * (row.s[n] - mean);
+  return weighted_sum(row.keys.begin, weights);
+}
+
 RowReplay::Projection RowReplay::project(std::int64_t key, double p, std::span<const double> o,
                                          std::span<const double> inverse_sigma,
                                          std::span<const float> z) const {

@@ -8,6 +8,9 @@
 
 namespace plumbline {
 
+// Returns sum_k p_k s_k.
+double mean_logit(const RowDetail& row);
+
 // K and V of one (sample, key head), and its rows in fp64. Not thread-safe: rows share buffers.
 class RowReplay {
  public:
@@ -27,6 +30,9 @@ class RowReplay {
   }
   // Returns sum_n weights[n] v_n over the keys from `first_key` on, [head_dim_vo].
   std::vector<double> weighted_sum(std::int64_t first_key, std::span<const double> weights) const;
+
+  // Returns d o / d log scale = sum_k p_k (s_k - mean s) v_k of a row of this object.
+  std::vector<double> gradient(const RowDetail& row) const;
 
   // <z, d> and <d, d> of d_j = p (v_j - o_j) / sigma_j, the direction in which the row moves if a
   // key of weight p gains weight, in units of sigma.

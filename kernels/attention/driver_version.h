@@ -6,7 +6,7 @@
 
 namespace plumbline::attention {
 
-// Returns the line's first word that consists of digits and dots, or "" if there is none. Example,
+// Returns the line's first word that consists of digits and dots, or "" without one. Example,
 // the first line of /proc/driver/nvidia/version:
 //   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build (…)
 inline std::string first_version(const std::string& line) {

@@ -234,7 +234,7 @@ class Kernel:
 
 # every Kernel of the process, in order; the worker clears the list before it loads a provider
 declared: list = []
-# options that the provider accepts; the worker clears this list, too
+# options that the provider accepts; the worker also clears this list
 known_options: list = []
 
 

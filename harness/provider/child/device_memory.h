@@ -14,7 +14,7 @@ namespace plumbline {
 // Returns the table with NULL for functions beyond its struct_size.
 plumbline_device_memory whole_table(const plumbline_device_memory& table);
 
-// The CUDA devices ("cuda:0") that can be used, or why there is none. If the table has
+// The CUDA devices ("cuda:0") that can be used, or why none can. If the table has
 // device_count, one allocation on device 0 decides for all devices, because an allocation creates a
 // context, which takes time and memory.
 struct UsableDevices {
